@@ -1,0 +1,17 @@
+//! jobq: a background-job daemon whose queue is a table in SQLite and whose handlers are WebAssembly components.
+//!
+//! The rooms of the crate, in the order a job passes them:
+//!
+//! - [`queue`]: the durable truth about jobs. Knows no WebAssembly.
+//! - [`worker`]: claims jobs, runs them, records what became of them. The one place where queue and sandbox meet.
+//! - [`plugins`]: which component serves which job type, loaded from a directory and swapped while it runs.
+//! - [`sandbox`]: runs one guest safely. Knows no queue.
+//! - [`config`]: `jobq.toml`, checked into the options of the others.
+//! - [`cli`]: the commands.
+
+pub mod cli;
+pub mod config;
+pub mod plugins;
+pub mod queue;
+pub mod sandbox;
+pub mod worker;

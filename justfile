@@ -1,0 +1,34 @@
+# The recipes of this repository; `just` alone lists them. CI runs the same commands.
+
+# List the recipes
+help:
+    @just --list
+
+# Format everything
+fmt:
+    cargo fmt --all
+
+# Warnings are errors
+lint:
+    cargo fmt --all --check
+    cargo clippy --all-targets -- -D warnings
+
+# The whole test suite
+test:
+    cargo test
+
+# Rebuild the shipped plugin and the test guests from source (installs a wasm toolchain)
+guests:
+    bash ci/guests.sh
+
+# The daemon on the settings in this directory
+run:
+    cargo run --release -- run
+
+# What this machine does
+bench:
+    cargo run --release -- bench throughput
+
+# All that CI runs
+ci:
+    bash .ci/run
