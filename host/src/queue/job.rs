@@ -1,0 +1,335 @@
+//! The nouns of the queue: ids, types, payloads, instants, leases. Pure values, valid by construction.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use thiserror::Error;
+
+/// An instant in milliseconds since the Unix epoch, the only form of time the table knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The wall clock of this machine.
+    pub fn now() -> Self {
+        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(millis(elapsed))
+    }
+
+    /// From milliseconds since the epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// This instant moved ahead; saturates at the end of time.
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// This instant moved back; saturates at the beginning of time.
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// Time from `earlier` to this instant; zero when `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC with milliseconds; an instant outside the years that format can write prints as its number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(instant) => write!(f, "{instant:.3}"),
+            Err(_) => write!(f, "{}", self.0),
+        }
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The public id of a job: a UUID version 7 where jobq made it, any text where a foreign writer chose one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(Arc<str>);
+
+/// A job id that cannot be one.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is not a job id: expected 1 to 255 characters without NUL")]
+pub struct ParseIdError(String);
+
+impl Id {
+    /// A new UUID version 7: ordered by time, so that the index on ids grows at its end.
+    pub fn generate() -> Self {
+        Self(uuid::Uuid::now_v7().to_string().into())
+    }
+
+    /// An id as somebody wrote it.
+    ///
+    /// # Errors
+    /// When it is empty, longer than 255 bytes, or holds a NUL.
+    pub fn parse(text: &str) -> Result<Self, ParseIdError> {
+        if text.is_empty() || text.len() > 255 || text.contains('\0') {
+            return Err(ParseIdError(text.chars().take(40).collect()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// An id as it stands in the table, whatever it is.
+    pub fn stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a job type: `[A-Za-z0-9_.-]{1,64}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobType(Arc<str>);
+
+/// A name that no job type can have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is not a job type: expected 1 to 64 of the characters A-Z a-z 0-9 _ . -")]
+pub struct TypeError(String);
+
+impl JobType {
+    /// Checks the name.
+    ///
+    /// # Errors
+    /// When it is empty, too long, or has another character than `A-Za-z0-9_.-`.
+    pub fn parse(text: &str) -> Result<Self, TypeError> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+        if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
+            return Err(TypeError(text.chars().take(80).collect()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for JobType {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for JobType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// JSON text, kept byte for byte as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload(String);
+
+/// Text that is no payload.
+#[derive(Debug, Error)]
+pub enum PayloadError {
+    /// Not JSON (RFC 8259).
+    #[error("the payload is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// JSON nested deeper than the table takes.
+    #[error("the payload nests deeper than {max} levels")]
+    TooDeep {
+        /// The deepest nesting that is taken.
+        max: usize,
+    },
+    /// Larger than `queue.max_payload`.
+    #[error("the payload has {len} bytes, more than the {max} that `queue.max_payload` allows")]
+    TooLong {
+        /// Bytes given.
+        len: usize,
+        /// Bytes allowed.
+        max: usize,
+    },
+}
+
+impl Payload {
+    /// SQLite's JSON parser stops at 1,000 levels; so do we, with a clearer message.
+    pub const MAX_DEPTH: usize = 1000;
+
+    /// Checks that `text` is one JSON value and no longer than `max` bytes, and keeps it as it is.
+    ///
+    /// # Errors
+    /// When it is too long, nests too deep, or is not JSON.
+    pub fn parse(text: String, max: usize) -> Result<Self, PayloadError> {
+        if text.len() > max {
+            return Err(PayloadError::TooLong { len: text.len(), max });
+        }
+        serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::NotJson)?;
+        if depth(&text) > Self::MAX_DEPTH {
+            return Err(PayloadError::TooDeep { max: Self::MAX_DEPTH });
+        }
+        Ok(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How deep the arrays and objects of valid JSON nest.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A job's place among those that are due: higher is claimed first.
+pub type Priority = i16;
+
+/// When a new job may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// So long after it is stored; zero is at once.
+    In(Duration),
+    /// Not before this instant.
+    At(Timestamp),
+}
+
+/// A job to be enqueued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    /// Its public id.
+    pub id: Id,
+    /// Which handler runs it.
+    pub job_type: JobType,
+    /// What the handler is given.
+    pub payload: Payload,
+    /// Higher is claimed first.
+    pub priority: Priority,
+    /// When it may run.
+    pub due: Due,
+    /// Attempts before it is dead; `None`: what the settings say for the type when it fails. At least 1.
+    pub max_attempts: Option<u32>,
+    /// Wall clock of one attempt; `None`: what the settings say for the type.
+    pub timeout: Option<Duration>,
+    /// At most one unfinished job of the queue holds a key.
+    pub key: Option<String>,
+}
+
+impl NewJob {
+    /// A job that is due at once, with every limit left to the settings of its type.
+    pub fn new(job_type: JobType, payload: Payload) -> Self {
+        Self {
+            id: Id::generate(),
+            job_type,
+            payload,
+            priority: 0,
+            due: Due::In(Duration::ZERO),
+            max_attempts: None,
+            timeout: None,
+            key: None,
+        }
+    }
+}
+
+/// The right to write about one attempt of one job.
+///
+/// The token only grows, so a worker that was presumed dead can be told from the one that took over
+/// (Kleppmann, "How to do distributed locking", 2016: fencing tokens).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The row.
+    pub seq: i64,
+    /// The fencing token.
+    pub token: i64,
+}
+
+/// SHA-256 of the `.wasm` that ran an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_print_as_rfc_3339_with_milliseconds() {
+        assert_eq!(Timestamp::from_millis(1_700_000_000_007).to_string(), "2023-11-14T22:13:20.007Z");
+    }
+
+    #[test]
+    fn instants_saturate_instead_of_wrapping() {
+        assert_eq!(Timestamp::from_millis(i64::MAX).after(Duration::MAX).as_millis(), i64::MAX);
+        assert_eq!(Timestamp::from_millis(0).since(Timestamp::from_millis(5)), Duration::ZERO);
+    }
+
+    #[test]
+    fn payloads_keep_their_bytes() {
+        for text in [r#" {"n": 12345678901234567890} "#, r#""\u0000 \ud800 🦀 \u202e""#, "[]"] {
+            assert_eq!(Payload::parse(text.to_owned(), 1024).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn payloads_that_are_no_json_are_refused() {
+        for text in ["", "{", "{'a':1}", "\"\0\"", "1 2", "NaN"] {
+            assert!(matches!(Payload::parse(text.to_owned(), 1024), Err(PayloadError::NotJson(_))), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn payloads_have_a_depth_and_a_length() {
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(Payload::parse(nested(Payload::MAX_DEPTH), 1 << 20).is_ok());
+        assert!(matches!(Payload::parse(nested(Payload::MAX_DEPTH + 1), 1 << 20), Err(PayloadError::TooDeep { .. })));
+        assert!(matches!(Payload::parse("[1]".into(), 2), Err(PayloadError::TooLong { len: 3, max: 2 })));
+        assert!(Payload::parse(format!("\"{}\"", "[".repeat(5000)), 1 << 20).is_ok());
+    }
+
+    #[test]
+    fn job_types_are_checked() {
+        assert!(JobType::parse("send_email-2.v1").is_ok());
+        for bad in ["", "a b", "é", "a/b", &"x".repeat(65)] {
+            assert!(JobType::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

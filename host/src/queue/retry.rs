@@ -1,0 +1,138 @@
+//! What follows a failed attempt: another one after a backoff, or the dead letter. Pure: chance is an argument.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{JobType, Outcome};
+
+/// Delay before the next attempt: `min(max, base * 2^(attempts - 1))`, then up to ± `jitter` of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    /// Delay after the first failed attempt. Default 5 s.
+    pub base: Duration,
+    /// The most it grows to, before jitter. Default 1 h.
+    pub max: Duration,
+    /// Share of the delay that chance may add or take, 0 to 1. Default 0.1.
+    pub jitter: f64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { base: Duration::from_secs(5), max: Duration::from_secs(3600), jitter: 0.1 }
+    }
+}
+
+impl Backoff {
+    /// The delay after `attempts` failed attempts; `chance` is uniform in 0 to 1.
+    pub fn delay(&self, attempts: u32, chance: f64) -> Duration {
+        let doublings = attempts.saturating_sub(1);
+        let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        let delay = self.base.saturating_mul(factor).min(self.max);
+        let swing = self.jitter.clamp(0.0, 1.0) * (2.0 * chance.clamp(0.0, 1.0) - 1.0);
+        Duration::try_from_secs_f64(delay.as_secs_f64() * (1.0 + swing)).unwrap_or(delay)
+    }
+}
+
+/// What a job type does about failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Attempts before a job is dead, where the job does not say. At least 1; default 3.
+    pub max_attempts: u32,
+    /// Delay between attempts.
+    pub backoff: Backoff,
+    /// Outcomes that are final at once.
+    pub dead_on: BTreeSet<Outcome>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { max_attempts: 3, backoff: Backoff::default(), dead_on: BTreeSet::new() }
+    }
+}
+
+/// What follows a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Failed for now: due again after this delay.
+    Retry(Duration),
+    /// Failed for good.
+    Dead,
+}
+
+impl Policy {
+    /// What follows when the attempt with number `attempt` (the first is 1) failed by `outcome`.
+    ///
+    /// `max_attempts` is the job's own limit; `asked` a delay the handler named, which replaces the backoff.
+    pub fn after_failure(
+        &self,
+        outcome: Outcome,
+        attempt: u32,
+        max_attempts: Option<u32>,
+        asked: Option<Duration>,
+        chance: f64,
+    ) -> Next {
+        if attempt >= max_attempts.unwrap_or(self.max_attempts) || self.dead_on.contains(&outcome) {
+            return Next::Dead;
+        }
+        Next::Retry(asked.unwrap_or_else(|| self.backoff.delay(attempt, chance)))
+    }
+}
+
+/// The policy of every job type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policies {
+    /// For types without their own.
+    pub default: Policy,
+    /// By type.
+    pub by_type: BTreeMap<JobType, Policy>,
+}
+
+impl Policies {
+    /// The policy of `job_type`, which may be any text a foreign writer put there.
+    pub fn of(&self, job_type: &str) -> &Policy {
+        self.by_type.get(job_type).unwrap_or(&self.default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_backoff_of_the_seed() {
+        let backoff = Backoff { jitter: 0.0, ..Backoff::default() };
+        let seconds: Vec<u64> = (1..=4).map(|attempts| backoff.delay(attempts, 0.5).as_secs()).collect();
+        assert_eq!(seconds, [5, 10, 20, 40]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_backoff_never_overflows_and_stays_within_its_cap(
+            base in 0..=u64::MAX / 1000, max in 0..=366_u64 * 86_400_000, jitter in 0.0..=1.0_f64,
+            attempts in 0..=u32::MAX, chance in 0.0..=1.0_f64,
+        ) {
+            let max = Duration::from_millis(max);
+            let backoff = Backoff { base: Duration::from_millis(base), max, jitter };
+            let delay = backoff.delay(attempts, chance);
+            prop_assert!(delay <= max.mul_f64(1.0 + jitter) + Duration::from_millis(1));
+        }
+
+        #[test]
+        fn without_jitter_a_backoff_never_shrinks(base in 1..100_000_u64, attempts in 1..100_u32) {
+            let backoff = Backoff { base: Duration::from_millis(base), jitter: 0.0, ..Backoff::default() };
+            prop_assert!(backoff.delay(attempts, 0.5) <= backoff.delay(attempts + 1, 0.5));
+        }
+
+        #[test]
+        fn a_job_is_dead_only_when_its_attempts_are_used_up_or_dead_on_says_so(
+            attempt in 1..=u32::MAX, max in 1..=u32::MAX, named in any::<bool>(),
+        ) {
+            let dead_on = if named { BTreeSet::from([Outcome::TimedOut]) } else { BTreeSet::new() };
+            let policy = Policy { dead_on, ..Policy::default() };
+            let next = policy.after_failure(Outcome::TimedOut, attempt, Some(max), None, 0.5);
+            prop_assert_eq!(next == Next::Dead, attempt >= max || named);
+        }
+    }
+}

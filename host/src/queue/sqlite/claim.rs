@@ -1,0 +1,192 @@
+//! A worker takes due jobs: pending, failed → running.
+//!
+//! The index leads with type and priority, and within them follows time, so that the walk stops at the first job that is not
+//! due and never meets one of another type. A [`Line`] walks one type; the front of all lines is claimed, job by job.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rusqlite::{Result, Row, params};
+
+use super::row;
+use super::session::Session;
+use crate::queue::{Claim, Claimed, Claims, Lease, Timestamp, Want};
+
+/// The first of those with the next lower priority.
+const NEXT_PRIORITY: &str = r#"
+SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
+WHERE status IN ('pending', 'failed') AND type = ?1 AND priority < ?2
+ORDER BY priority DESC, scheduled_at, seq LIMIT 1"#;
+
+/// The first ones of a priority.
+const OF_PRIORITY: &str = r#"
+SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
+WHERE status IN ('pending', 'failed') AND type = ?1 AND priority = ?2
+ORDER BY scheduled_at, seq LIMIT ?3"#;
+
+const READ: &str = r#"
+SELECT lease, id, payload, attempts, max_attempts, timeout_ms FROM "jobs"
+WHERE seq = ?1 AND lease < 9223372036854775807"#;
+
+/// Not with RETURNING, which buffers in a temporary table and costs more than reading first.
+const LEASE: &str = r#"
+UPDATE "jobs"
+SET status = 'running', lease = ?2, lease_until = ?3, worker = ?4, started_at = ?5,
+    progress_percent = NULL, progress_message = NULL
+WHERE seq = ?1 AND status IN ('pending', 'failed')"#;
+
+/// For a row to which somebody gave the last lease there is: no worker could ever be told from another.
+const BURY: &str = r#"
+UPDATE "jobs"
+SET status = 'cancelled', completed_at = ?2, error = 'its fencing token cannot grow any further'
+WHERE seq = ?1 AND status IN ('pending', 'failed') AND lease = 9223372036854775807"#;
+
+pub(super) fn claim(db: &Session<'_>, claim: &Claim) -> Result<Claims> {
+    let mut lines = open_lines(db, claim)?;
+    let mut jobs = Vec::new();
+    while jobs.len() < claim.limit {
+        let Some(line) = lines.iter_mut().filter(|line| line.front().is_some()).min_by_key(|line| line.front()) else {
+            return Ok(Claims { jobs, next_due: next_due(db, &lines) });
+        };
+        if let Some(job) = line.lease_front(db, claim)? {
+            jobs.push(job);
+        }
+    }
+    Ok(Claims { jobs, next_due: None })
+}
+
+/// The answer where nothing is due.
+pub(super) fn look(db: &Session<'_>, claim: &Claim) -> Result<Option<Claims>> {
+    let lines = open_lines(db, claim)?;
+    let due = claim.limit > 0 && lines.iter().any(|line| line.front().is_some());
+    Ok((!due).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
+}
+
+fn open_lines<'a>(db: &Session<'_>, claim: &'a Claim) -> Result<Vec<Line<'a>>> {
+    let wanted = claim.wants.iter().filter(|want| want.most > 0);
+    wanted.map(|want| Line::open(db, want)).collect()
+}
+
+fn next_due(db: &Session<'_>, lines: &[Line<'_>]) -> Option<Duration> {
+    lines.iter().filter_map(|line| line.next_due).min().map(|instant| instant.since(db.now()))
+}
+
+/// A waiting job's place in the order of claims: by priority, the highest first, then by time, then by insertion.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Spot {
+    inverse_priority: i64,
+    scheduled_at: Timestamp,
+    seq: i64,
+}
+
+impl Spot {
+    fn read(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            inverse_priority: -row.get::<_, i64>(0)?,
+            scheduled_at: Timestamp::from_millis(row.get(1)?),
+            seq: row.get(2)?,
+        })
+    }
+}
+
+/// The due jobs of one wanted type, in order, read as far as they are needed.
+struct Line<'a> {
+    want: &'a Want,
+    taken: usize,
+    ready: VecDeque<Spot>,
+    /// How many were read the last time; doubles, so that little is read in vain.
+    stride: usize,
+    /// The priority that is being walked; all higher ones are done.
+    priority: i64,
+    /// Whether `priority` may have more than was read.
+    open: bool,
+    /// The earliest that was met and is not due.
+    next_due: Option<Timestamp>,
+}
+
+impl<'a> Line<'a> {
+    fn open(db: &Session<'_>, want: &'a Want) -> Result<Self> {
+        let above_all = i64::from(i16::MAX) + 1;
+        let mut line = Self {
+            want,
+            taken: 0,
+            ready: VecDeque::new(),
+            stride: 1,
+            priority: above_all,
+            open: false,
+            next_due: None,
+        };
+        line.read_on(db)?;
+        Ok(line)
+    }
+
+    fn front(&self) -> Option<Spot> {
+        self.ready.front().copied()
+    }
+
+    /// Leases the job in front; `None` where it cannot be leased and never will.
+    fn lease_front(&mut self, db: &Session<'_>, claim: &Claim) -> Result<Option<Claimed>> {
+        let Some(spot) = self.ready.pop_front() else { return Ok(None) };
+        let job = lease(db, claim, self.want, spot.seq)?;
+        if job.is_none() {
+            db.execute(BURY, params![spot.seq, db.now().as_millis()])?;
+        }
+        self.taken += usize::from(job.is_some());
+        if self.taken == self.want.most {
+            self.ready.clear();
+            self.next_due = None;
+        } else if self.ready.is_empty() {
+            self.read_on(db)?;
+        }
+        Ok(job)
+    }
+
+    /// Finds the next that are due. What was ready before is leased by now and out of the index.
+    fn read_on(&mut self, db: &Session<'_>) -> Result<()> {
+        while self.ready.is_empty() {
+            let job_type = self.want.job_type.as_str();
+            let spots = if self.open {
+                self.stride = (self.stride * 2).min(self.want.most - self.taken);
+                let limit = i64::try_from(self.stride).unwrap_or(i64::MAX);
+                db.all(OF_PRIORITY, params![job_type, self.priority, limit], Spot::read)?
+            } else {
+                self.stride = 1;
+                db.all(NEXT_PRIORITY, params![job_type, self.priority], Spot::read)?
+            };
+            if spots.is_empty() && !self.open {
+                return Ok(());
+            }
+            self.open = spots.len() == self.stride;
+            for spot in spots {
+                self.priority = -spot.inverse_priority;
+                if spot.scheduled_at <= db.now() {
+                    self.ready.push_back(spot);
+                } else {
+                    self.next_due = Some(self.next_due.map_or(spot.scheduled_at, |known| known.min(spot.scheduled_at)));
+                    self.open = false;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lease(db: &Session<'_>, claim: &Claim, want: &Want, seq: i64) -> Result<Option<Claimed>> {
+    let job = db.first(READ, [seq], |row| {
+        Ok(Claimed {
+            lease: Lease { seq, token: row.get::<_, i64>(0)?.saturating_add(1) },
+            id: row::id(row, 1)?,
+            job_type: want.job_type.clone(),
+            payload: std::str::from_utf8(row.get_ref(2)?.as_bytes()?).map(str::to_owned),
+            attempt: row::small(row, 3)?.saturating_add(1),
+            max_attempts: row::optional_small(row, 4)?,
+            timeout: row::optional_duration(row, 5)?,
+        })
+    })?;
+    let Some(job) = job else { return Ok(None) };
+    let now = db.now();
+    let until = now.after(claim.lease).as_millis();
+    let leased = db.execute(LEASE, params![seq, job.lease.token, until, claim.worker, now.as_millis()])?;
+    Ok((leased > 0).then_some(job))
+}

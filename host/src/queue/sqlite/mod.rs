@@ -1,0 +1,258 @@
+//! The queue in a SQLite file.
+//!
+//! One file for each verb of [`Store`], with its SQL on top; each is a function of a [`session`] and its arguments.
+//! [`writer`] runs those that write, many in one transaction; [`readers`] those that only look.
+
+use std::path::{self, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use self::readers::Readers;
+use self::writer::{Place, Writer};
+use super::{
+    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine,
+    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Stale, Store, StoreError,
+};
+
+mod attempts;
+mod cancel;
+mod changed;
+mod claim;
+mod complete;
+mod counts;
+mod daemons;
+mod enqueue;
+mod fail;
+mod fault;
+mod find;
+mod give_back;
+mod ledger;
+mod list;
+mod logs;
+mod migrations;
+mod open;
+mod prune;
+mod readers;
+mod record;
+mod release;
+mod renew;
+mod rescue;
+mod retry;
+mod row;
+mod session;
+mod snooze;
+mod table_name;
+mod writer;
+
+pub use open::{OpenError, OpenMode};
+pub use table_name::{TableName, TableNameError};
+
+/// Where the queue is and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The file.
+    pub database: PathBuf,
+    /// The table in it. Default: `jobs`.
+    pub table: TableName,
+    /// What an acknowledged write survives. Default: [`Durability::Full`].
+    pub durability: Durability,
+    /// How long a write waits for another process that holds the database, before it fails with [`StoreError::Busy`].
+    /// Default: `None`, as long as it takes, with a warning every 5 s.
+    pub patience: Option<Duration>,
+}
+
+impl Options {
+    /// The queue `jobs` in this file, with everything else at its default.
+    pub fn new(database: impl Into<PathBuf>) -> Self {
+        Self { database: database.into(), table: TableName::default(), durability: Durability::Full, patience: None }
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut.
+    Full,
+    /// A crash of the process.
+    Normal,
+}
+
+/// The version of SQLite that is built in.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
+/// A queue in a SQLite file. Used inside a tokio runtime, from any number of tasks.
+pub struct SqliteStore {
+    writer: Writer,
+    readers: Readers,
+    /// What [`Store::changed_elsewhere`] saw the last time.
+    seen: AtomicI64,
+}
+
+impl SqliteStore {
+    /// Opens the queue and brings its tables to the newest version. Blocks.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`OpenError::NoDatabase`] and [`OpenError::NoTable`] come only with [`OpenMode::Existing`].
+    pub fn open(options: Options, mode: OpenMode) -> Result<Self, OpenError> {
+        let options = Options { database: path::absolute(&options.database)?, ..options };
+        let connection = open::writer(&options, mode)?;
+        let seen: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+        Ok(Self {
+            writer: Writer::start(connection, options.table.clone(), options.patience)?,
+            readers: Readers::new(options.database, options.table),
+            seen: AtomicI64::new(seen),
+        })
+    }
+
+    /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.
+    ///
+    /// Waits for a foreign lock as every write does.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        self.writer.write(Place::First, jobs, |db, jobs| enqueue::enqueue(db, jobs)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
+        self.writer.look_then_write(Place::Last, claim, claim::look, claim::claim).await
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError> {
+        self.writer.write(Place::First, (leases, lease), |db, (leases, hold)| renew::renew(db, leases, *hold)).await
+    }
+
+    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<Stale>, StoreError> {
+        self.readers.read(move |db| renew::stale(db, &leases)).await
+    }
+
+    async fn record(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
+        self.writer.write(Place::First, progress, |db, progress| record::record(db, progress)).await
+    }
+
+    async fn complete(
+        &self,
+        receipt: Receipt,
+        result: String,
+        follow_ups: Vec<NewJob>,
+    ) -> Result<Recorded, StoreError> {
+        let place = Place::Row(receipt.lease.seq);
+        let request = (receipt, result, follow_ups);
+        self.writer
+            .write(place, request, |db, (receipt, result, jobs)| complete::complete(db, receipt, result, jobs))
+            .await
+    }
+
+    async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError> {
+        let place = Place::Row(receipt.lease.seq);
+        self.writer.write(place, (receipt, failure), |db, (receipt, failure)| fail::fail(db, receipt, failure)).await
+    }
+
+    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError> {
+        let place = Place::Row(receipt.lease.seq);
+        self.writer.write(place, (receipt, delay), |db, (receipt, delay)| snooze::snooze(db, receipt, *delay)).await
+    }
+
+    async fn give_back(&self, receipt: Receipt) -> Result<Recorded, StoreError> {
+        self.writer.write(Place::Row(receipt.lease.seq), receipt, give_back::give_back).await
+    }
+
+    async fn release(&self, leases: Vec<Lease>) -> Result<(), StoreError> {
+        self.writer.write(Place::First, leases, |db, leases| release::release(db, leases)).await
+    }
+
+    async fn cancel(&self, id: &Id) -> Result<Cancelled, StoreError> {
+        self.writer.write(Place::First, id.clone(), cancel::cancel).await
+    }
+
+    async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError> {
+        self.writer
+            .write(Place::First, (id.clone(), policies), |db, (id, policies)| retry::retry(db, id, policies))
+            .await
+    }
+
+    async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError> {
+        self.writer
+            .look_then_write(
+                Place::First,
+                (policies, limit),
+                |db, _| rescue::look(db),
+                |db, (policies, limit)| rescue::rescue(db, policies, *limit),
+            )
+            .await
+    }
+
+    async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
+        self.writer
+            .look_then_write(
+                Place::First,
+                (retention, limit),
+                |db, (retention, _)| prune::look(db, retention),
+                |db, (retention, limit)| prune::prune(db, retention, *limit),
+            )
+            .await
+    }
+
+    async fn changed_elsewhere(&self) -> Result<bool, StoreError> {
+        let version = self
+            .writer
+            .look_then_write(
+                Place::First,
+                (),
+                |db, ()| changed::data_version(db).map(Some),
+                |db, ()| changed::data_version(db),
+            )
+            .await?;
+        Ok(self.seen.swap(version, Ordering::Relaxed) != version)
+    }
+
+    async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
+        let key = key.to_owned();
+        self.readers.read(move |db| find::holder(db, &key, except)).await
+    }
+
+    async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| find::find(db, &id)).await
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError> {
+        self.readers.read(move |db| list::list(db, &filter)).await
+    }
+
+    async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| attempts::attempts(db, &id)).await
+    }
+
+    async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| logs::logs(db, &id, skip)).await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.readers.read(counts::counts).await
+    }
+
+    async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {
+        self.writer.write(Place::First, daemon, daemons::announce).await
+    }
+
+    async fn retire(&self, worker: &str) -> Result<(), StoreError> {
+        self.writer.write(Place::First, worker.to_owned(), |db, worker| daemons::retire(db, worker)).await
+    }
+
+    async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
+        self.readers.read(daemons::daemons).await
+    }
+}

@@ -1,0 +1,352 @@
+//! The one thread that writes: takes all commands that wait into one transaction and answers after its commit.
+//!
+//! One connection, because SQLite has one writer anyway and waits for its lock unfairly; one commit for many commands,
+//! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
+//! the next gathers.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rusqlite::{Connection, Result};
+use tokio::sync::oneshot;
+
+use super::session::Session;
+use super::{TableName, fault};
+use crate::queue::StoreError;
+
+/// More commands than this wait for the next transaction.
+const MOST: usize = 1024;
+
+/// How often somebody is told that a foreign lock is still waited for.
+const REMINDER: Duration = Duration::from_secs(5);
+
+/// Where a command stands among those of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Before all that name a job.
+    First,
+    /// By the row of its job, so that neighbouring pages are written together.
+    Row(i64),
+    /// After everything that may add to what it looks for.
+    Last,
+}
+
+/// What a verb does in a transaction.
+type Write<R, T> = fn(&Session<'_>, &R) -> Result<T>;
+
+/// The answer of a verb that has nothing to write now.
+type Look<R, T> = fn(&Session<'_>, &R) -> Result<Option<T>>;
+
+/// The way to the thread.
+pub(super) struct Writer {
+    inbox: Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Message {
+    Do(Box<dyn Step>),
+    Close,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection, table: TableName, patience: Option<Duration>) -> io::Result<Self> {
+        let (inbox, waiting) = mpsc::channel();
+        let serve = move || {
+            Desk { session: Session::new(&connection, &table), waiting, patience }.serve();
+            close(connection);
+        };
+        let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Runs `write` in the next transaction.
+    ///
+    /// It may run twice: a batch in which a command fails is rolled back and done again, each command on its own savepoint.
+    pub(super) async fn write<R, T>(&self, place: Place, request: R, write: Write<R, T>) -> Result<T, StoreError>
+    where
+        R: Send + 'static,
+        T: Send + 'static,
+    {
+        self.send(place, request, None, write).await
+    }
+
+    /// Runs `write` in the next transaction, unless nobody else writes and `look` has the answer without.
+    pub(super) async fn look_then_write<R, T>(
+        &self,
+        place: Place,
+        request: R,
+        look: Look<R, T>,
+        write: Write<R, T>,
+    ) -> Result<T, StoreError>
+    where
+        R: Send + 'static,
+        T: Send + 'static,
+    {
+        self.send(place, request, Some(look), write).await
+    }
+
+    async fn send<R, T>(
+        &self,
+        place: Place,
+        request: R,
+        look: Option<Look<R, T>>,
+        write: Write<R, T>,
+    ) -> Result<T, StoreError>
+    where
+        R: Send + 'static,
+        T: Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let command = Command { place, request, look, write, outcome: None, reply };
+        self.inbox.send(Message::Do(Box::new(command))).map_err(|_| StoreError::Closed)?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Lets it finish what waits, write the log back into the file, and end.
+    pub(super) async fn close(&self) {
+        // A thread that is gone has closed already.
+        let _ = self.inbox.send(Message::Close);
+        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let Some(thread) = thread else { return };
+        if !matches!(tokio::task::spawn_blocking(|| thread.join()).await, Ok(Ok(()))) {
+            tracing::error!("the thread that writes the queue panicked");
+        }
+    }
+}
+
+/// A verb with its arguments, on its way through a transaction.
+struct Command<R, T> {
+    place: Place,
+    request: R,
+    look: Option<Look<R, T>>,
+    write: Write<R, T>,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+/// A command whatever its verb.
+trait Step: Send {
+    fn place(&self) -> Place;
+    /// Whether nobody waits for the answer any more.
+    fn is_abandoned(&self) -> bool;
+    fn can_look(&self) -> bool;
+    /// Whether looking was enough.
+    fn look(&mut self, session: &Session<'_>) -> bool;
+    fn write(&mut self, session: &Session<'_>) -> Result<()>;
+    /// Keeps the error for the answer.
+    fn refuse(&mut self, error: rusqlite::Error);
+    fn answer(self: Box<Self>, committed: &Result<(), StoreError>);
+}
+
+impl<R: Send, T: Send> Step for Command<R, T> {
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn can_look(&self) -> bool {
+        self.look.is_some()
+    }
+
+    fn look(&mut self, session: &Session<'_>) -> bool {
+        self.outcome = self.look.and_then(|look| look(session, &self.request).transpose());
+        self.outcome.is_some()
+    }
+
+    fn write(&mut self, session: &Session<'_>) -> Result<()> {
+        self.outcome = Some(Ok((self.write)(session, &self.request)?));
+        Ok(())
+    }
+
+    fn refuse(&mut self, error: rusqlite::Error) {
+        self.outcome = Some(Err(error));
+    }
+
+    fn answer(self: Box<Self>, committed: &Result<(), StoreError>) {
+        let answer = match (committed, self.outcome) {
+            (Err(error), _) => Err(error.clone()),
+            (Ok(()), Some(outcome)) => outcome.map_err(StoreError::from),
+            (Ok(()), None) => Err(StoreError::Closed),
+        };
+        // Whoever stopped waiting does not want to know.
+        let _ = self.reply.send(answer);
+    }
+}
+
+type Batch = Vec<Box<dyn Step>>;
+
+/// The thread's side.
+struct Desk<'c> {
+    session: Session<'c>,
+    waiting: Receiver<Message>,
+    patience: Option<Duration>,
+}
+
+impl Desk<'_> {
+    fn serve(&self) {
+        while let Ok(message) = self.waiting.recv() {
+            let (batch, closing) = self.gather(message);
+            let batch = self.look(batch);
+            if !batch.is_empty() {
+                self.write(batch);
+            }
+            if closing {
+                return;
+            }
+        }
+    }
+
+    /// All that waits now, in the order in which it shall run, and whether to stop after it.
+    fn gather(&self, first: Message) -> (Batch, bool) {
+        let mut batch = Batch::new();
+        let mut next = Some(first);
+        while let Some(Message::Do(step)) = next {
+            if !step.is_abandoned() {
+                batch.push(step);
+            }
+            if batch.len() == MOST {
+                next = None;
+                break;
+            }
+            next = self.waiting.try_recv().ok();
+        }
+        batch.sort_by_key(|step| step.place());
+        (batch, matches!(next, Some(Message::Close)))
+    }
+
+    /// Answers what needs no write, where nothing in the batch does, and returns the rest.
+    fn look(&self, batch: Batch) -> Batch {
+        if batch.is_empty() || !batch.iter().all(|step| step.can_look()) {
+            return batch;
+        }
+        if let Err(error) = self.session.execute("BEGIN", []) {
+            let failed = Err(error.into());
+            batch.into_iter().for_each(|step| step.answer(&failed));
+            return Batch::new();
+        }
+        self.session.tick();
+        let mut rest = Batch::new();
+        for mut step in batch {
+            if step.look(&self.session) {
+                step.answer(&Ok(()));
+            } else {
+                rest.push(step);
+            }
+        }
+        self.roll_back();
+        rest
+    }
+
+    fn write(&self, mut batch: Batch) {
+        let committed = self.transact(&mut batch, together).or_else(|error| match error {
+            Failure::Rows => self.transact(&mut batch, apart),
+            failure => Err(failure),
+        });
+        let verdict = committed.map_err(Failure::into_store_error);
+        batch.into_iter().for_each(|step| step.answer(&verdict));
+    }
+
+    fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
+        self.begin()?;
+        let done = run(&self.session, batch).and_then(|()| self.session.execute("COMMIT", []));
+        if done.is_err() {
+            self.roll_back();
+        }
+        done.map(|_| ()).map_err(Failure::from)
+    }
+
+    /// Takes the write lock, waiting for whoever holds it as long as patience lasts.
+    fn begin(&self) -> Result<(), Failure> {
+        let started = Instant::now();
+        let mut reminder = REMINDER;
+        loop {
+            match self.session.execute("BEGIN IMMEDIATE", []) {
+                Ok(_) => break,
+                Err(error) if !fault::is_busy(&error) => return Err(Failure::from(error)),
+                Err(_) => {}
+            }
+            let waited = started.elapsed();
+            if self.patience.is_some_and(|patience| waited >= patience) {
+                return Err(Failure::Database(StoreError::Busy));
+            }
+            if waited >= reminder {
+                tracing::warn!(
+                    seconds = waited.as_secs(),
+                    "waiting for another process that holds the database's lock"
+                );
+                reminder += REMINDER;
+            }
+        }
+        self.session.tick();
+        Ok(())
+    }
+
+    /// Ends the transaction without a trace, where SQLite has not done so itself.
+    fn roll_back(&self) {
+        if self.session.connection().is_autocommit() {
+            return;
+        }
+        if let Err(error) = self.session.execute("ROLLBACK", []) {
+            tracing::error!(%error, "the queue's transaction cannot be rolled back");
+        }
+    }
+}
+
+/// Why a batch was not committed.
+enum Failure {
+    /// One of its commands broke a rule of the table; the others may stand.
+    Rows,
+    /// The database failed them all.
+    Database(StoreError),
+}
+
+impl Failure {
+    fn into_store_error(self) -> StoreError {
+        match self {
+            Self::Rows => StoreError::Refused("a row breaks a rule of the table".to_owned()),
+            Self::Database(error) => error,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        if fault::is_about_the_rows(&error) { Self::Rows } else { Self::Database(error.into()) }
+    }
+}
+
+/// One after the other; the first that fails fails all.
+fn together(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
+    batch.iter_mut().try_for_each(|step| step.write(session))
+}
+
+/// Each on its own savepoint, so that one that breaks a rule is alone in failing. Costs a copy of every page it touches.
+fn apart(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
+    for step in batch {
+        session.execute("SAVEPOINT one", [])?;
+        match step.write(session) {
+            Ok(()) => {}
+            Err(error) if fault::is_about_the_rows(&error) => {
+                session.execute("ROLLBACK TO one", [])?;
+                step.refuse(error);
+            }
+            Err(error) => return Err(error),
+        }
+        session.execute("RELEASE one", [])?;
+    }
+    Ok(())
+}
+
+/// Writes the log back into the file, as far as no reader needs it.
+fn close(connection: Connection) {
+    let checkpoint = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    if let Err(error) = checkpoint.and_then(|()| connection.close().map_err(|(_, error)| error)) {
+        tracing::warn!(%error, "the queue's database was not closed cleanly; nothing is lost");
+    }
+}
