@@ -1,0 +1,13 @@
+//! What `wit/` says, as Rust: generated, and kept out of every other file's sight but the imports'.
+
+#![allow(missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
+
+wasmtime::component::bindgen!({
+    path: "../wit",
+    world: "job-handler",
+    imports: {
+        "jobq:handler/queue.enqueue": async | trappable,
+        default: trappable,
+    },
+    exports: { default: async },
+});

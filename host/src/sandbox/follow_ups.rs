@@ -1,0 +1,96 @@
+//! Jobs that a running guest enqueues: who takes them, and how many one attempt may hand over.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+/// Follow-ups one attempt may enqueue.
+const MAX_JOBS: usize = 1_000;
+
+/// Bytes of all follow-ups of one attempt together: their payloads, types and keys.
+pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// A job that a guest asks for. It must come into being with the completion of the guest's attempt, or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowUp {
+    /// Its type, which the grants allow.
+    pub job_type: String,
+    /// JSON text, not yet checked.
+    pub payload: String,
+    /// `None`: the priority of the type.
+    pub priority: Option<i32>,
+    /// Milliseconds from the completion of the attempt; `None` is 0.
+    pub delay_ms: Option<u64>,
+    /// `None`: the type's.
+    pub max_attempts: Option<u32>,
+    /// At most one unfinished job holds this key.
+    pub unique_key: Option<String>,
+}
+
+/// Why a follow-up is not taken. The guest is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FollowUpError {
+    /// There is no such type, or the payload is not JSON.
+    Invalid(String),
+    /// The settings do not allow it.
+    Denied(String),
+}
+
+/// Takes the follow-ups of one attempt.
+#[async_trait]
+pub trait FollowUps: Send + Sync {
+    /// Takes one job and tells its id. Its type has been granted.
+    ///
+    /// # Errors
+    /// When the job cannot be taken; the guest may go on.
+    async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError>;
+}
+
+/// Stands between a guest and its [`FollowUps`]: lets pass what is granted, as long as it is not too much.
+pub(super) struct Gate {
+    job_type: String,
+    granted: BTreeSet<String>,
+    behind: Arc<dyn FollowUps>,
+    jobs: usize,
+    bytes: usize,
+}
+
+impl Gate {
+    pub(super) fn new(job_type: String, granted: BTreeSet<String>, behind: Arc<dyn FollowUps>) -> Self {
+        Self { job_type, granted, behind, jobs: 0, bytes: 0 }
+    }
+
+    /// The type of the guest's own job.
+    pub(super) fn job_type(&self) -> &str {
+        &self.job_type
+    }
+
+    pub(super) async fn enqueue(&mut self, job: FollowUp) -> Result<String, FollowUpError> {
+        if !self.granted.contains(&job.job_type) {
+            return Err(FollowUpError::Denied(self.advice(&job.job_type)));
+        }
+        let bytes = job.payload.len() + job.job_type.len() + job.unique_key.as_ref().map_or(0, String::len);
+        if self.jobs == MAX_JOBS {
+            return Err(FollowUpError::Denied(format!("one attempt may enqueue at most {MAX_JOBS} follow-up jobs")));
+        }
+        if self.bytes + bytes > MAX_BYTES {
+            let limit = bytesize::ByteSize::b(MAX_BYTES as u64);
+            return Err(FollowUpError::Denied(format!("the follow-up jobs of one attempt may have {limit} together")));
+        }
+        let id = self.behind.enqueue(job).await?;
+        self.jobs += 1;
+        self.bytes += bytes;
+        Ok(id)
+    }
+
+    /// Names the line of the settings that would allow it.
+    fn advice(&self, wanted: &str) -> String {
+        let wanted: String = wanted.chars().take(64).collect();
+        let all: Vec<_> = self.granted.iter().chain([&wanted]).map(|name| format!("{name:?}")).collect();
+        let (job_type, list) = (&self.job_type, all.join(", "));
+        format!(
+            "`{job_type}` may not enqueue `{wanted}`: it needs `enqueue = [{list}]` under `[jobs.{job_type}]` in jobq.toml"
+        )
+    }
+}

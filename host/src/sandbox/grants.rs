@@ -1,0 +1,26 @@
+//! What a guest is given besides its job. Everything else is denied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// What one job type is granted. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Environment variables.
+    pub env: BTreeMap<String, String>,
+    /// Directories.
+    pub dirs: Vec<DirGrant>,
+    /// Job types it may enqueue as follow-ups.
+    pub enqueue: BTreeSet<String>,
+}
+
+/// A directory of the host that a guest sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirGrant {
+    /// The directory on the host. It is opened anew for each attempt.
+    pub host: PathBuf,
+    /// Where the guest sees it, an absolute path.
+    pub guest: String,
+    /// Whether the guest may create, change and delete in it.
+    pub write: bool,
+}

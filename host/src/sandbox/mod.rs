@@ -1,0 +1,40 @@
+//! Runs one guest, safely: a fresh instance for each attempt, under limits of time, fuel, memory and output, with nothing but its grants.
+//!
+//! Start with [`Sandbox`]. This room knows nothing of the queue: a [`Call`] goes in, a [`Report`] comes out,
+//! and while the guest runs a [`Tap`] lets the caller listen to it and stop it.
+//!
+//! The way of a file: [`componentize`] makes a component of it, the caller compiles that for [`Sandbox::engine`],
+//! [`Sandbox::link`] checks it and makes a [`Plugin`], [`Sandbox::run`] runs one attempt on it.
+
+mod bindings;
+mod call;
+mod componentize;
+mod engine;
+mod follow_ups;
+mod grants;
+mod imports;
+mod limits;
+mod load_error;
+mod memory;
+mod outcome;
+mod output;
+mod plugin;
+mod run;
+mod sink;
+mod state;
+mod tap;
+mod ticker;
+mod trace;
+mod verdict;
+mod wasi;
+
+pub use call::Call;
+pub use componentize::componentize;
+pub use engine::{EngineError, Options, Sandbox};
+pub use follow_ups::{FollowUp, FollowUpError, FollowUps};
+pub use grants::{DirGrant, Grants};
+pub use limits::{Limits, Metering};
+pub use load_error::LoadError;
+pub use outcome::{Outcome, Report};
+pub use plugin::{Kind, Plugin};
+pub use tap::{Line, Source, Tap};

@@ -1,0 +1,147 @@
+//! One attempt, from a free slot to its report.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::{Store, StoreContextMut, UpdateDeadline};
+
+use super::bindings::jobq::handler::types::Job;
+use super::call::Call;
+use super::engine::Sandbox;
+use super::follow_ups::{self, FollowUps, Gate};
+use super::grants::Grants;
+use super::limits::{Limits, Metering};
+use super::memory::Memory;
+use super::outcome::{Outcome, Report};
+use super::output::Output;
+use super::plugin::{Answer, Kind, Plugin};
+use super::state::Host;
+use super::tap::Tap;
+use super::verdict::{Cut, Ended};
+use super::wasi;
+
+/// How much later than its deadline a guest is left alone if no tick has reached it: it waits inside the host then.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// A time limit beyond this is none.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// What a guest may have copied into the host by one call besides its result: follow-ups are the largest.
+const COPY: usize = follow_ups::MAX_BYTES + (64 << 10);
+
+impl Sandbox {
+    /// Runs one attempt on a fresh instance and tells how it ended. Waits for a free slot first; the clock starts after that.
+    ///
+    /// The guest runs inside this future and is gone when it is dropped.
+    pub async fn run(
+        &self,
+        plugin: &Plugin,
+        call: Call,
+        limits: &Limits,
+        grants: &Grants,
+        tap: Arc<Tap>,
+        follow_ups: Arc<dyn FollowUps>,
+    ) -> Report {
+        let Some(_slot) = slot(plugin, &tap).await else { return Report::unstarted(Outcome::Stopped) };
+        let _ticking = self.ticker.wake();
+        let start = Instant::now();
+        let deadline = start + limits.timeout.min(FOREVER);
+        let output = Arc::new(match plugin.kind() {
+            Kind::Handler => Output::of_handler(tap, limits.max_log),
+            Kind::Program => Output::of_program(tap, limits.max_log, limits.max_result),
+        });
+        let gate = Gate::new(call.job_type.clone(), grants.enqueue.clone(), follow_ups);
+        let mut wasi = wasi::closed(&output);
+        wasi::give_env(&mut wasi, &grants.env, plugin.kind() == Kind::Program);
+        let job = match plugin.kind() {
+            Kind::Handler => Some(Job::from(call)),
+            Kind::Program => {
+                wasi::give_job(&mut wasi, call);
+                None
+            }
+        };
+        let wasi = match within(deadline, output.tap(), wasi::with_dirs(wasi, &grants.dirs)).await {
+            Ok(Ok(wasi)) => wasi,
+            Ok(Err(message)) => return Report::unstarted(Outcome::Failed { message, after: None }),
+            Err(_) if output.tap().is_stopped() => return Report::unstarted(Outcome::Stopped),
+            Err(_) => {
+                return Report::unstarted(Outcome::TimedOut("opening the directories of `dirs` took too long".into()));
+            }
+        };
+        let host = Host::new(wasi, Memory::new(limits.memory), Arc::clone(&output), gate, deadline);
+        let mut store = store(plugin, host, limits);
+        let end = match within(deadline + GRACE, output.tap(), plugin.enter(&mut store, job.as_ref())).await {
+            Ok(end) => end,
+            Err(cut) => Err(cut.into()),
+        };
+        report(plugin, limits, start, store, &output, end)
+    }
+}
+
+/// Waits for a slot, or for somebody to lose patience.
+async fn slot<'a>(plugin: &'a Plugin, tap: &Tap) -> Option<tokio::sync::SemaphorePermit<'a>> {
+    tokio::select! {
+        biased;
+        () = tap.wait_for_stop() => None,
+        slot = plugin.slots().acquire() => slot.ok(),
+    }
+}
+
+/// Waits for `work`, which ends by itself, by the clock, or because it is told to.
+async fn within<T>(end: Instant, tap: &Tap, work: impl Future<Output = T>) -> Result<T, Cut> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        () = tap.wait_for_stop() => Err(Cut::Stopped),
+        () = tokio::time::sleep_until(end.into()) => Err(Cut::Deadline),
+    }
+}
+
+fn store(plugin: &Plugin, host: Host, limits: &Limits) -> Store<Host> {
+    let mut store = Store::new(plugin.engine(), host);
+    store.limiter(|host| &mut host.memory);
+    store.set_hostcall_fuel(COPY.max(limits.max_result.saturating_add(64 << 10)));
+    if plugin.metering() == Metering::Fuel {
+        // The engine counts fuel, so this cannot fail; if it did, the guest would have none and say so.
+        _ = store.set_fuel(limits.fuel.unwrap_or(u64::MAX));
+    }
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(on_tick);
+    store
+}
+
+/// Called at every tick a guest runs through: ends it, or lets the others have a turn.
+fn on_tick(store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
+    let host = store.data();
+    if host.output.tap().is_stopped() {
+        return Err(Cut::Stopped.into());
+    }
+    if Instant::now() >= host.deadline {
+        return Err(Cut::Deadline.into());
+    }
+    // The plain `Yield` wakes itself at once and starves the timers and sockets of the runtime.
+    Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+}
+
+fn report(
+    plugin: &Plugin,
+    limits: &Limits,
+    start: Instant,
+    store: Store<Host>,
+    output: &Output,
+    end: wasmtime::Result<Answer>,
+) -> Report {
+    let duration = start.elapsed();
+    let burnt = |budget: u64| Some(budget.saturating_sub(store.get_fuel().ok()?));
+    let fuel = limits.fuel.and_then(burnt);
+    let memory = store.into_data().memory;
+    let outcome = Ended { kind: plugin.kind(), limits, memory: &memory, output }.judge(end);
+    output.finish();
+    Report { outcome, duration, fuel, peak_memory: memory.peak() }
+}
+
+impl Report {
+    fn unstarted(outcome: Outcome) -> Self {
+        Self { outcome, duration: Duration::ZERO, fuel: None, peak_memory: 0 }
+    }
+}

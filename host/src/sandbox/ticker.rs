@@ -1,0 +1,95 @@
+//! The clock that interrupts guests: a thread of its own that no guest can keep from its work, asleep while nothing runs.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use wasmtime::{Engine, EngineWeak};
+
+/// How often every running guest comes by its epoch callback.
+const TICK: Duration = Duration::from_millis(5);
+
+/// Ticks without a running guest after which the thread sleeps until there is one.
+const IDLE_TICKS: u32 = 100;
+
+/// Advances the epochs of its engines while guests run.
+pub(super) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Thread,
+}
+
+#[derive(Default)]
+struct Shared {
+    engines: Mutex<Vec<EngineWeak>>,
+    running: AtomicUsize,
+    asleep: AtomicBool,
+    closed: AtomicBool,
+}
+
+/// While it lives, the ticker ticks.
+pub(super) struct Ticking<'a>(&'a Shared);
+
+impl Ticker {
+    pub(super) fn start() -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let thread = thread::Builder::new().name("epoch".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || tick(&shared)
+        })?;
+        Ok(Self { shared, thread: thread.thread().clone() })
+    }
+
+    pub(super) fn add(&self, engine: &Engine) {
+        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+    }
+
+    /// Keeps the ticker awake as long as the answer lives.
+    pub(super) fn wake(&self) -> Ticking<'_> {
+        // This store and load and those of `sleep` are in one total order: either the thread sees a guest, or we see it asleep.
+        self.shared.running.fetch_add(1, Ordering::SeqCst);
+        if self.shared.asleep.load(Ordering::SeqCst) {
+            self.thread.unpark();
+        }
+        Ticking(&self.shared)
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+impl Drop for Ticking<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn tick(shared: &Shared) {
+    let mut idle = 0;
+    while !shared.closed.load(Ordering::SeqCst) {
+        thread::sleep(TICK);
+        for engine in shared.engines.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if let Some(engine) = engine.upgrade() {
+                engine.increment_epoch();
+            }
+        }
+        idle = if shared.running.load(Ordering::SeqCst) == 0 { idle + 1 } else { 0 };
+        if idle == IDLE_TICKS {
+            sleep(shared);
+            idle = 0;
+        }
+    }
+}
+
+fn sleep(shared: &Shared) {
+    shared.asleep.store(true, Ordering::SeqCst);
+    while shared.running.load(Ordering::SeqCst) == 0 && !shared.closed.load(Ordering::SeqCst) {
+        thread::park();
+    }
+    shared.asleep.store(false, Ordering::SeqCst);
+}
