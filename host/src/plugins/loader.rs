@@ -1,0 +1,172 @@
+//! From a file to a component that can run: read, hash, make a component of it, compile or take from the cache, type-check.
+//!
+//! In the daemon this happens on threads of low priority, smallest file first, so that a big plugin delays nobody.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::cache::{Cache, Compiled};
+use super::registry::Version;
+use super::scan::{FileName, Fingerprint};
+use crate::sandbox::{LoadError, Metering, Sandbox, componentize};
+
+/// The largest file that is taken for a plugin.
+const MAX_FILE: u64 = 256 << 20;
+
+/// The lowest scheduling priority: compiling must not slow what runs.
+const NICE: i32 = 19;
+
+/// Threads that compile. Two, so that a big plugin does not hold up a small one.
+const THREADS: usize = 2;
+
+/// Why a file cannot serve.
+#[derive(Debug, Error)]
+pub enum LoadFileError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is larger than any plugin should be.
+    #[error("`{}` has {len} bytes, more than the {MAX_FILE} a plugin may have", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        len: u64,
+    },
+    /// It was written while it was read; it is tried again when it is quiet.
+    #[error("`{}` changed while it was read", .0.display())]
+    Unsettled(PathBuf),
+    /// It is not a handler that this host can run.
+    #[error(transparent)]
+    Unfit(#[from] LoadError),
+}
+
+/// Loads one file on the calling thread.
+///
+/// # Errors
+/// When it cannot be read or cannot serve.
+pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<Version, LoadFileError> {
+    let bytes = read(path)?;
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    let component = componentize(&bytes)?;
+    let engine = sandbox.engine(metering).map_err(LoadError::from)?;
+    let key = format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering).map_err(LoadError::from)?);
+    let component = match cache.get(engine, &key) {
+        Some(component) => component,
+        None => Compiled::new(engine, &component)
+            .and_then(|code| cache.put(engine, &key, &code))
+            .map_err(LoadError::from_compile)?,
+    };
+    Ok(Version::new(digest, sandbox.link(&component, metering)?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
+    let unreadable = |source| LoadFileError::Unreadable { path: path.to_path_buf(), source };
+    let before = Fingerprint::of(path).map_err(unreadable)?;
+    if before.len > MAX_FILE {
+        return Err(LoadFileError::TooLarge { path: path.to_path_buf(), len: before.len });
+    }
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    match Fingerprint::of(path) {
+        Ok(after) if after == before && bytes.len() as u64 == before.len => Ok(bytes),
+        _ => Err(LoadFileError::Unsettled(path.to_path_buf())),
+    }
+}
+
+/// A file to be loaded for one kind of engine.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) name: FileName,
+    pub(super) metering: Metering,
+    pub(super) fingerprint: Fingerprint,
+}
+
+/// What became of an order.
+pub(super) struct Loaded {
+    pub(super) order: Order,
+    pub(super) result: Result<Version, LoadFileError>,
+}
+
+/// Background threads that load files.
+pub(super) struct Loader {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    dir: PathBuf,
+    sandbox: Arc<Sandbox>,
+    cache: Cache,
+    orders: Mutex<Vec<Order>>,
+    ordered: Condvar,
+}
+
+impl Loader {
+    /// Starts the threads; `done` hears of every order. They end when the loader is dropped.
+    pub(super) fn start(
+        dir: PathBuf,
+        sandbox: Arc<Sandbox>,
+        cache: Cache,
+        done: impl Fn(Loaded) + Clone + Send + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared { dir, sandbox, cache, orders: Mutex::default(), ordered: Condvar::new() });
+        for _ in 0..THREADS {
+            let (shared, done) = (Arc::downgrade(&shared), done.clone());
+            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, done))?;
+        }
+        Ok(Self { shared })
+    }
+
+    /// Asks for a file to be loaded; an earlier order for it that nobody has begun is replaced.
+    pub(super) fn order(&self, order: Order) {
+        let mut orders = self.shared.orders();
+        orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
+        orders.push(order);
+        self.shared.ordered.notify_one();
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.shared.ordered.notify_all();
+    }
+}
+
+impl Shared {
+    fn orders(&self) -> MutexGuard<'_, Vec<Order>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The smallest file that waits, or `None` after a while without any.
+    fn next(&self) -> Option<Order> {
+        let (mut orders, _) = self
+            .ordered
+            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| orders.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        let smallest = (0..orders.len()).min_by_key(|&at| orders[at].fingerprint.len)?;
+        Some(orders.swap_remove(smallest))
+    }
+}
+
+fn work(shared: &Weak<Shared>, done: impl Fn(Loaded)) {
+    _ = rustix::process::setpriority_process(
+        rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid()),
+        NICE,
+    );
+    while let Some(shared) = shared.upgrade() {
+        if let Some(order) = shared.next() {
+            let result = load_file(&shared.dir.join(&order.name), order.metering, &shared.sandbox, &shared.cache);
+            done(Loaded { order, result });
+        }
+    }
+}

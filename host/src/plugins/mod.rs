@@ -1,0 +1,17 @@
+//! Which component serves which job type: found in a directory, compiled in the background, swapped while jobs run.
+//!
+//! Start with [`Registry`]. A file that does not load leaves the version before it serving;
+//! a running attempt keeps the version it started on; a type whose file is gone serves nothing until it is back.
+
+mod cache;
+mod loader;
+mod options;
+mod registry;
+mod scan;
+mod watch;
+
+pub use cache::Cache;
+pub use loader::{LoadFileError, load_file};
+pub use options::{Options, Source};
+pub use registry::{Entry, Registry, State, Version};
+pub use scan::{FileName, stem};

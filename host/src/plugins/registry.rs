@@ -1,0 +1,352 @@
+//! The registry: looks at the directory, has changed files loaded, and publishes which version serves which type.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+
+use super::cache::Cache;
+use super::loader::{LoadFileError, Loaded, Loader, Order};
+use super::options::{Options, Source};
+use super::scan::{FileName, Fingerprint, scan, stem};
+use super::watch::Watch;
+use crate::sandbox::{Metering, Plugin, Sandbox};
+
+/// How often the directory is looked at without a hint: not every file system sends them.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How long a file must be untouched before it counts as written; also the pause between two looks at one that is not.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// One loaded plugin. Attempts hold on to the version they started with.
+pub struct Version {
+    digest: [u8; 32],
+    plugin: Plugin,
+    attempts: AtomicU64,
+}
+
+impl Version {
+    pub(super) fn new(digest: [u8; 32], plugin: Plugin) -> Self {
+        Self { digest, plugin, attempts: AtomicU64::new(0) }
+    }
+
+    /// SHA-256 of the `.wasm`.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// What the sandbox runs; counts an attempt.
+    pub fn start(&self) -> &Plugin {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        &self.plugin
+    }
+
+    /// What the sandbox runs.
+    pub fn plugin(&self) -> &Plugin {
+        &self.plugin
+    }
+
+    /// Attempts that were started on it.
+    pub fn attempts(&self) -> u64 {
+        self.attempts.load(Ordering::Relaxed)
+    }
+}
+
+/// How the newest file of a type stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is being read or compiled.
+    Compiling,
+    /// It serves.
+    Serving,
+    /// It does not load; the text says why.
+    Broken(String),
+    /// It is not there.
+    Missing,
+}
+
+impl State {
+    /// One word.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Compiling => "compiling",
+            Self::Serving => "serving",
+            Self::Broken(_) => "broken",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// One type and what serves it.
+#[derive(Clone)]
+pub struct Entry {
+    /// The file that should serve it.
+    pub file: FileName,
+    /// How that file stands.
+    pub state: State,
+    /// Since when.
+    pub since: SystemTime,
+    /// The version that serves; an older one while the newest file compiles or is broken.
+    pub version: Option<Arc<Version>>,
+}
+
+type Table = HashMap<String, Entry>;
+
+/// Which version serves which type, now.
+pub struct Registry {
+    table: Arc<ArcSwap<Table>>,
+    messages: Sender<Message>,
+    changed: Arc<Notify>,
+    hinted: Arc<AtomicBool>,
+}
+
+enum Message {
+    Look,
+    Loaded(Box<Loaded>),
+    Reconfigure(Box<Options>),
+    Stop,
+}
+
+impl Registry {
+    /// Looks at the directory once, then keeps looking from a thread of its own until the registry is dropped.
+    /// Files that the cache knows serve within milliseconds; others compile in the background while their jobs wait.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(options: Options, sandbox: Arc<Sandbox>) -> io::Result<Arc<Self>> {
+        let (messages, inbox) = mpsc::channel();
+        let table = Arc::new(ArcSwap::default());
+        let changed = Arc::new(Notify::new());
+        let hinted = Arc::new(AtomicBool::new(false));
+        let loader = Loader::start(options.dir.clone(), sandbox, Cache::open(&options.cache_dir), {
+            let messages = Mutex::new(messages.clone());
+            let messages = Arc::new(messages);
+            move |loaded| _ = lock(&messages).send(Message::Loaded(Box::new(loaded)))
+        })?;
+        let watch = Watch::new(options.dir.clone(), {
+            let (messages, hinted) = (Mutex::new(messages.clone()), hinted.clone());
+            move || {
+                if !hinted.swap(true, Ordering::AcqRel) {
+                    _ = lock(&messages).send(Message::Look);
+                }
+            }
+        });
+        let mut keeper = Keeper {
+            options,
+            loader,
+            watch,
+            files: BTreeMap::new(),
+            units: BTreeMap::new(),
+            table: table.clone(),
+            changed: changed.clone(),
+        };
+        keeper.look();
+        let registry = Arc::new(Self { table, messages, changed, hinted: hinted.clone() });
+        std::thread::Builder::new().name("plugins".into()).spawn(move || keeper.run(&inbox, &hinted))?;
+        Ok(registry)
+    }
+
+    /// The version that serves `job_type`.
+    pub fn current(&self, job_type: &str) -> Option<Arc<Version>> {
+        self.table.load().get(job_type)?.version.clone()
+    }
+
+    /// The types that something serves.
+    pub fn serving(&self) -> Vec<String> {
+        self.table.load().iter().filter(|(_, entry)| entry.version.is_some()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Every type by name.
+    pub fn entries(&self) -> BTreeMap<String, Entry> {
+        self.table.load().iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
+    }
+
+    /// Returns at the next change of any entry after the call.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Takes new settings: which types there are and which file serves each. The directories stay.
+    pub fn reconfigure(&self, options: Options) {
+        _ = self.messages.send(Message::Reconfigure(Box::new(options)));
+    }
+
+    /// Looks at the directory now.
+    pub fn look(&self) {
+        self.hinted.store(true, Ordering::Release);
+        _ = self.messages.send(Message::Look);
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        _ = self.messages.send(Message::Stop);
+    }
+}
+
+/// A file, compiled for one kind of engine.
+type Unit = (FileName, Metering);
+
+#[derive(Default)]
+struct UnitState {
+    /// The file this state speaks of; `None` once it is gone.
+    fingerprint: Option<Fingerprint>,
+    state: Option<(State, SystemTime)>,
+    version: Option<Arc<Version>>,
+}
+
+impl UnitState {
+    fn set(&mut self, state: State) {
+        if self.state.as_ref().is_none_or(|(old, _)| *old != state) {
+            self.state = Some((state, SystemTime::now()));
+        }
+    }
+}
+
+/// The thread behind the registry: owns what is known of every file.
+struct Keeper {
+    options: Options,
+    loader: Loader,
+    watch: Watch,
+    files: BTreeMap<FileName, Result<Fingerprint, String>>,
+    units: BTreeMap<Unit, UnitState>,
+    table: Arc<ArcSwap<Table>>,
+    changed: Arc<Notify>,
+}
+
+impl Keeper {
+    fn run(mut self, inbox: &mpsc::Receiver<Message>, hinted: &AtomicBool) {
+        let mut pause = QUIET;
+        loop {
+            match inbox.recv_timeout(pause) {
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Message::Look) => hinted.store(false, Ordering::Release),
+                Ok(Message::Loaded(loaded)) => self.loaded(*loaded),
+                Ok(Message::Reconfigure(options)) => self.options = Options { dir: self.options.dir, ..*options },
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            pause = if self.look() { LOOK } else { QUIET };
+        }
+    }
+
+    /// Compares the directory with what is known and orders what has changed. Returns whether every file is at rest.
+    fn look(&mut self) -> bool {
+        self.watch.renew();
+        let found = match scan(&self.options.dir) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::error!("cannot read the plugin directory `{}`: {error}", self.options.dir.display());
+                return true;
+            }
+        };
+        let known = std::mem::replace(&mut self.files, found);
+        let types = self.types();
+        let wanted: BTreeSet<Unit> = types.values().map(|source| (source.file.clone(), source.metering)).collect();
+        self.units.retain(|unit, _| wanted.contains(unit));
+        let mut at_rest = true;
+        for unit in wanted {
+            at_rest &= self.look_at(unit, &known);
+        }
+        self.publish(&types);
+        at_rest
+    }
+
+    /// Orders one file if it is new and nobody is writing it. Returns whether it is at rest.
+    fn look_at(&mut self, unit: Unit, known: &BTreeMap<FileName, Result<Fingerprint, String>>) -> bool {
+        let state = self.units.entry(unit.clone()).or_default();
+        let (name, metering) = unit;
+        match self.files.get(&name) {
+            None => {
+                *state = UnitState { state: state.state.take(), ..UnitState::default() };
+                state.set(State::Missing);
+            }
+            Some(Err(reason)) => {
+                state.fingerprint = None;
+                state.set(State::Broken(reason.clone()));
+            }
+            Some(Ok(fingerprint)) if state.fingerprint.as_ref() != Some(fingerprint) => {
+                let unchanged = matches!(known.get(&name), Some(Ok(earlier)) if earlier == fingerprint);
+                if !unchanged && !fingerprint.is_quiet(QUIET) {
+                    return false;
+                }
+                state.fingerprint = Some(fingerprint.clone());
+                state.set(State::Compiling);
+                self.loader.order(Order { name, metering, fingerprint: fingerprint.clone() });
+            }
+            Some(Ok(_)) => {}
+        }
+        true
+    }
+
+    /// Takes what the loader has done, unless the file has changed again meanwhile.
+    fn loaded(&mut self, Loaded { order, result }: Loaded) {
+        let Some(unit) = self.units.get_mut(&(order.name.clone(), order.metering)) else { return };
+        if unit.fingerprint.as_ref() != Some(&order.fingerprint) {
+            return;
+        }
+        match result {
+            Ok(version) if unit.version.as_ref().is_some_and(|old| old.digest == version.digest) => {
+                unit.set(State::Serving);
+            }
+            Ok(version) => {
+                tracing::info!("plugin `{}` serves: {}", order.name, hex::encode(&version.digest[..6]));
+                unit.version = Some(Arc::new(version));
+                unit.set(State::Serving);
+            }
+            Err(LoadFileError::Unsettled(_)) => unit.fingerprint = None,
+            Err(error) => {
+                let serving = if unit.version.is_some() { "; the version before it goes on serving" } else { "" };
+                tracing::error!("plugin `{}` does not load: {error}{serving}", order.name);
+                unit.set(State::Broken(error.to_string()));
+            }
+        }
+    }
+
+    /// Every type: those the settings name, and those of files that no setting names.
+    fn types(&self) -> BTreeMap<String, Source> {
+        let mut types = self.options.types.clone();
+        let named: BTreeSet<&str> = self.options.types.values().map(|source| source.file.as_str()).collect();
+        for file in self.files.keys().filter(|file| !named.contains(file.as_str())) {
+            let Some(stem) = stem(file).filter(|stem| is_type(stem)) else { continue };
+            types
+                .entry(stem.to_owned())
+                .or_insert_with(|| Source { file: file.clone(), metering: self.options.metering });
+        }
+        types
+    }
+
+    fn publish(&self, types: &BTreeMap<String, Source>) {
+        let entry = |source: &Source| {
+            let unit = self.units.get(&(source.file.clone(), source.metering))?;
+            let (state, since) = unit.state.clone().unwrap_or((State::Compiling, SystemTime::now()));
+            Some(Entry { file: source.file.clone(), state, since, version: unit.version.clone() })
+        };
+        let table: Table = types.iter().filter_map(|(name, source)| Some((name.clone(), entry(source)?))).collect();
+        if differs(&self.table.load(), &table) {
+            self.table.store(Arc::new(table));
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+fn differs(old: &Table, new: &Table) -> bool {
+    let same = |a: &Entry, b: &Entry| {
+        let version = |entry: &Entry| entry.version.as_ref().map(|version| version.digest);
+        a.state == b.state && a.file == b.file && version(a) == version(b)
+    };
+    old.len() != new.len() || new.iter().any(|(name, entry)| !old.get(name).is_some_and(|other| same(entry, other)))
+}
+
+/// `[A-Za-z0-9_.-]{1,64}`, the rule for job types.
+fn is_type(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
