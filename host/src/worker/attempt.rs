@@ -1,0 +1,102 @@
+//! What an attempt's end means for its job. Pure: an outcome goes in, exactly one verb of the store comes out.
+
+use std::time::Duration;
+
+use super::Rule;
+use crate::queue::{Failure, Outcome};
+use crate::sandbox;
+
+/// The longest delay a handler may ask for: 366 days.
+const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
+
+/// The shortest snooze, so that a handler cannot spin through the queue.
+const SHORTEST_SNOOZE: Duration = Duration::from_millis(100);
+
+/// The one write that ends an attempt, named after the verb of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// `Store::complete` with this result.
+    Complete(String),
+    /// `Store::fail`.
+    Fail(Failure),
+    /// `Store::snooze` for this long.
+    Snooze(Duration),
+    /// `Store::give_back`.
+    GiveBack,
+}
+
+/// Decides how the attempt with number `attempt` ends its job's turn.
+///
+/// `max_attempts` is the job's own limit; `chance`, uniform in 0 to 1, moves the backoff by its jitter.
+pub fn decide(end: sandbox::Outcome, attempt: u32, max_attempts: Option<u32>, rule: &Rule, chance: f64) -> Verdict {
+    use sandbox::Outcome as End;
+    let fail = |outcome: Outcome, error: String, asked: Option<Duration>| {
+        let next = rule.policy.after_failure(outcome, attempt, max_attempts, asked, chance);
+        Verdict::Fail(Failure { outcome, error, next })
+    };
+    match end {
+        End::Completed(result) => Verdict::Complete(result),
+        End::Failed { message, after } => fail(Outcome::Failed, message, after.map(|delay| delay.min(LONGEST_DELAY))),
+        End::Fatal(error) => Verdict::Fail(Failure { outcome: Outcome::Failed, error, next: crate::queue::Next::Dead }),
+        End::Snoozed(delay) => Verdict::Snooze(delay.clamp(SHORTEST_SNOOZE, LONGEST_DELAY)),
+        End::Trapped(error) => fail(Outcome::Trapped, error, None),
+        End::TimedOut(error) => fail(Outcome::TimedOut, error, None),
+        End::OutOfFuel(error) => fail(Outcome::OutOfFuel, error, None),
+        End::OutOfMemory(error) => fail(Outcome::OutOfMemory, error, None),
+        End::Stopped => Verdict::GiveBack,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::queue::Next;
+    use crate::sandbox::Outcome as End;
+
+    fn ends() -> impl Strategy<Value = End> {
+        let ms = || (0..u64::MAX).prop_map(Duration::from_millis);
+        prop_oneof![
+            Just(End::Completed("{}".into())),
+            proptest::option::of(ms()).prop_map(|after| End::Failed { message: "m".into(), after }),
+            Just(End::Fatal("f".into())),
+            ms().prop_map(End::Snoozed),
+            Just(End::Trapped("t".into())),
+            Just(End::TimedOut("t".into())),
+            Just(End::OutOfFuel("t".into())),
+            Just(End::OutOfMemory("t".into())),
+            Just(End::Stopped),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_job_dies_only_of_used_up_attempts_or_fatal_or_dead_on(
+            end in ends(), attempt in 1..20_u32, max in proptest::option::of(1..20_u32), fuel_is_final in any::<bool>(),
+        ) {
+            let mut rule = Rule::default();
+            if fuel_is_final {
+                rule.policy.dead_on = BTreeSet::from([Outcome::OutOfFuel]);
+            }
+            let fatal = matches!(end, End::Fatal(_)) || (fuel_is_final && matches!(end, End::OutOfFuel(_)));
+            let used_up = attempt >= max.unwrap_or(rule.policy.max_attempts);
+            if let Verdict::Fail(failure) = decide(end, attempt, max, &rule, 0.5) {
+                prop_assert_eq!(failure.next == Next::Dead, fatal || used_up);
+            }
+        }
+
+        #[test]
+        fn delays_that_a_handler_names_are_bounded(ms in any::<u64>(), attempt in 1..3_u32) {
+            let asked = Duration::from_millis(ms);
+            let rule = Rule::default();
+            let Verdict::Snooze(delay) = decide(End::Snoozed(asked), attempt, None, &rule, 0.5) else { panic!() };
+            prop_assert!(delay >= SHORTEST_SNOOZE && delay <= LONGEST_DELAY);
+            let failed = End::Failed { message: String::new(), after: Some(asked) };
+            let Verdict::Fail(failure) = decide(failed, attempt, Some(9), &rule, 0.5) else { panic!() };
+            prop_assert_eq!(failure.next, Next::Retry(asked.min(LONGEST_DELAY)));
+        }
+    }
+}

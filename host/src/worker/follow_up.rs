@@ -1,0 +1,82 @@
+//! Jobs that a running guest enqueues: checked at once, kept until its attempt completes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::Rules;
+use crate::queue::{Due, Id, JobType, Lease, NewJob, Payload, Store};
+use crate::sandbox::{FollowUp, FollowUpError, FollowUps};
+
+/// The follow-ups of one attempt.
+pub(super) struct Outbox {
+    store: Arc<dyn Store>,
+    rules: Arc<Rules>,
+    lease: Lease,
+    jobs: Mutex<Vec<NewJob>>,
+}
+
+impl Outbox {
+    pub(super) fn new(store: Arc<dyn Store>, rules: Arc<Rules>, lease: Lease) -> Self {
+        Self { store, rules, lease, jobs: Mutex::default() }
+    }
+
+    /// Takes what has been enqueued.
+    pub(super) fn take(&self) -> Vec<NewJob> {
+        std::mem::take(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The id of the job that holds `key`: one of this attempt's own follow-ups or one in the queue.
+    /// The job itself does not count, for its key is free again when its follow-ups come into being.
+    async fn holder(&self, key: &str) -> Option<Id> {
+        let own =
+            |jobs: &Vec<NewJob>| jobs.iter().find(|job| job.key.as_deref() == Some(key)).map(|job| job.id.clone());
+        if let Some(id) = own(&self.jobs.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Some(id);
+        }
+        let holder = self.store.holder(key, Some(self.lease)).await;
+        holder.inspect_err(|error| tracing::warn!("cannot look up the key of a follow-up: {error}")).unwrap_or(None)
+    }
+
+    fn check(&self, job: FollowUp) -> Result<NewJob, FollowUpError> {
+        let invalid = |error: &dyn std::fmt::Display| FollowUpError::Invalid(error.to_string());
+        let job_type = JobType::parse(&job.job_type).map_err(|error| invalid(&error))?;
+        let payload = Payload::parse(job.payload, self.rules.max_payload).map_err(|error| invalid(&error))?;
+        let priority = match job.priority {
+            None => self.rules.of(job_type.as_str()).priority,
+            Some(asked) => asked.try_into().map_err(|_| {
+                FollowUpError::Invalid(format!("priority {asked} is out of range: expected -32768 to 32767"))
+            })?,
+        };
+        if job.max_attempts == Some(0) {
+            return Err(FollowUpError::Invalid("max-attempts is 0: expected at least 1".into()));
+        }
+        if job.unique_key.as_ref().is_some_and(|key| key.is_empty() || key.contains('\0')) {
+            return Err(FollowUpError::Invalid("unique-key is empty or holds a NUL".into()));
+        }
+        let due = Due::In(Duration::from_millis(job.delay_ms.unwrap_or(0)));
+        Ok(NewJob {
+            priority,
+            due,
+            max_attempts: job.max_attempts,
+            key: job.unique_key,
+            ..NewJob::new(job_type, payload)
+        })
+    }
+}
+
+#[async_trait]
+impl FollowUps for Outbox {
+    async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
+        let job = self.check(job)?;
+        if let Some(key) = &job.key
+            && let Some(holder) = self.holder(key).await
+        {
+            return Ok(holder.to_string());
+        }
+        let id = job.id.to_string();
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        Ok(id)
+    }
+}

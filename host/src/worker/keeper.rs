@@ -1,0 +1,111 @@
+//! Keeps what runs alive and heard: renews leases, writes down logs and progress, stops what was cancelled or taken over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::clock::Clock;
+use super::pool::Shared;
+use super::{Options, rescuer};
+use crate::queue::{LogLine, LogSource, Progress, Stale, StoreError, Timestamp};
+use crate::sandbox::{Line, Source, Tap};
+
+/// How often running attempts are heard and looked after. Logs, progress and a cancel arrive within a second.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// How long a handler may go on after its job was cancelled.
+const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
+
+/// Looks after the leases of this pool, and then after those that others have lost, for ever.
+pub(super) async fn keep(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+    let mut clock = Clock::new();
+    let mut renewed = Instant::now();
+    let mut rescue_from = Instant::now();
+    loop {
+        tokio::time::sleep(BEAT).await;
+        let lease = options.borrow().lease;
+        listen(&shared).await;
+        if clock.jumped() {
+            tracing::warn!("the clock has jumped ahead; lost jobs are looked for again in {lease:?}");
+            rescue_from = Instant::now() + lease;
+            renewed -= lease.min(renewed.elapsed() + lease);
+        }
+        match check(&shared, lease, &mut renewed).await {
+            Ok(stale) => stale.into_iter().for_each(|stale| end(&shared, stale)),
+            Err(error) => tracing::warn!("cannot look after running attempts: {error}"),
+        }
+        // Who could not renew its own leases must not judge those of others, its own among them.
+        if Instant::now() >= rescue_from && renewed.elapsed() < lease / 2 {
+            rescuer::rescue(&shared).await;
+        }
+    }
+}
+
+/// Finds out which leases no longer hold; renews the others when a third of their time has passed.
+async fn check(shared: &Shared, lease: Duration, renewed: &mut Instant) -> Result<Vec<Stale>, StoreError> {
+    let leases = shared.live.leases();
+    if leases.is_empty() {
+        *renewed = Instant::now();
+        return Ok(Vec::new());
+    }
+    if renewed.elapsed() < lease / 3 {
+        return shared.store.stale(leases).await;
+    }
+    let now = Instant::now();
+    let stale = shared.store.renew(leases, lease).await?;
+    *renewed = now;
+    Ok(stale)
+}
+
+fn end(shared: &Shared, stale: Stale) {
+    let Some(tap) = shared.live.stale(stale.lease) else { return };
+    if !stale.cancelled {
+        tap.stop();
+        return;
+    }
+    if tap.cancel() {
+        tokio::spawn(async move {
+            tokio::time::sleep(GRACE_AFTER_CANCEL).await;
+            tap.stop();
+        });
+    }
+}
+
+/// Writes down what running attempts have said since the last time.
+async fn listen(shared: &Shared) {
+    let heard: Vec<Progress> = shared
+        .live
+        .taps()
+        .into_iter()
+        .map(|(lease, tap)| Progress { lease, lines: lines(&tap), progress: tap.take_progress() })
+        .filter(|said| !said.lines.is_empty() || said.progress.is_some())
+        .collect();
+    if heard.is_empty() {
+        return;
+    }
+    if let Err(error) = shared.store.record(heard).await {
+        tracing::warn!("log lines of running attempts are lost: {error}");
+    }
+}
+
+/// Takes what a guest has logged, as the store keeps it.
+pub(super) fn lines(tap: &Tap) -> Vec<LogLine> {
+    tap.take_lines().into_iter().map(log_line).collect()
+}
+
+fn log_line(line: Line) -> LogLine {
+    let since_epoch = line.time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    LogLine {
+        attempt: 0,
+        lease: 0,
+        time: Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)),
+        source: match line.source {
+            Source::Log => LogSource::Log,
+            Source::Stdout => LogSource::Stdout,
+            Source::Stderr => LogSource::Stderr,
+        },
+        level: line.level,
+        message: line.message,
+    }
+}

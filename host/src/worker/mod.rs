@@ -1,0 +1,25 @@
+//! Claims jobs, runs them, records what became of them. The one room where queue and sandbox meet.
+//!
+//! Start with [`Pool`]. Where each duty lives:
+//! - `pool`: the loop that owns the truth about slots: takes a permit, then claims, then starts.
+//! - `ahead`: how many short jobs may be claimed before a slot is free for them.
+//! - `run`: one attempt from its lease to its record; `attempt` decides, purely, which record that is.
+//! - `keeper`: keeps the leases of running attempts alive, hears their logs, stops what was cancelled.
+//! - `rescuer`, `cleaner`, `herald`: the chores: lost leases, retention, what the daemon tells of itself.
+
+mod ahead;
+mod attempt;
+mod cleaner;
+mod clock;
+mod follow_up;
+mod herald;
+mod keeper;
+mod live;
+mod options;
+mod pool;
+mod rescuer;
+mod run;
+
+pub use attempt::{Verdict, decide};
+pub use options::{Options, Rule, Rules, Serve};
+pub use pool::{Pool, Setup, Waker};

@@ -1,0 +1,155 @@
+//! One attempt, from its lease to its record.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::attempt::{Verdict, decide};
+use super::follow_up::Outbox;
+use super::pool::{Event, Shared};
+use super::{Rule, keeper};
+use crate::plugins::Version;
+use crate::queue::{Claimed, Digest, Failure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
+use crate::sandbox::{self, Call, Limits, Tap};
+
+/// The longest pause between two tries to write down how an attempt ended.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Runs the guest of a leased job and records how it ended.
+pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, version: Arc<Version>) {
+    let slot = Slot { shared: &shared, job: &job, started: Instant::now() };
+    let _lease = Held { shared: &shared, lease: job.lease };
+    let Some(tap) = shared.live.start(job.lease) else { return };
+    let rules = shared.rules.load_full();
+    let rule = rules.of(job.job_type.as_str());
+    let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease));
+    let (end, receipt) = run(&shared, &job, &version, rule, tap, outbox.clone()).await;
+    drop(slot);
+    let verdict = decide(end, job.attempt, job.max_attempts, rule, fastrand::f64());
+    record(&shared, receipt, verdict, outbox.take()).await;
+}
+
+async fn run(
+    shared: &Shared,
+    job: &Claimed,
+    version: &Version,
+    rule: &Rule,
+    tap: Arc<Tap>,
+    outbox: Arc<Outbox>,
+) -> (sandbox::Outcome, Receipt) {
+    let mut receipt = Receipt {
+        lease: job.lease,
+        attempt: job.attempt,
+        duration: Duration::ZERO,
+        fuel: None,
+        peak_memory: None,
+        digest: None,
+        lines: Vec::new(),
+    };
+    let payload = match &job.payload {
+        Ok(payload) => payload.clone(),
+        Err(error) => {
+            let message = format!("the payload is not UTF-8 text and no handler can be given it: {error}");
+            return (sandbox::Outcome::Failed { message, after: None }, receipt);
+        }
+    };
+    let call = Call {
+        id: job.id.to_string(),
+        job_type: job.job_type.to_string(),
+        payload,
+        attempt: job.attempt,
+        max_attempts: job.max_attempts.unwrap_or(rule.policy.max_attempts),
+    };
+    let limits = limits(job, rule);
+    let report = shared.sandbox.run(version.start(), call, &limits, &rule.grants, tap.clone(), outbox).await;
+    receipt.duration = report.duration;
+    receipt.fuel = report.fuel;
+    receipt.peak_memory = Some(report.peak_memory);
+    receipt.digest = Some(Digest(version.digest()));
+    receipt.lines = keeper::lines(&tap);
+    (report.outcome, receipt)
+}
+
+/// The limits of the type, with the job's own timeout as far as the type allows it.
+fn limits(job: &Claimed, rule: &Rule) -> Limits {
+    let timeout = job.timeout.map_or(rule.limits.timeout, |asked| asked.min(rule.max_timeout));
+    Limits { timeout, ..rule.limits.clone() }
+}
+
+/// Writes down how an attempt ended; as long as the disk or a lock stands in the way, again and again.
+async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_ups: Vec<NewJob>) {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
+            Ok(Recorded::Yes) => {
+                shared.recorded.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            Ok(Recorded::LeaseLost) => {
+                tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
+                return;
+            }
+            Err(StoreError::Refused(reason)) if matches!(verdict, Verdict::Complete(_)) => {
+                let error = format!("the result cannot be stored: {reason}");
+                verdict = Verdict::Fail(Failure { outcome: Outcome::Failed, error, next: Next::Dead });
+            }
+            Err(error) if error.is_transient() => {
+                tracing::warn!("cannot record how attempt {:?} ended, trying again: {error}", receipt.lease);
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) => {
+                tracing::error!("cannot record how attempt {:?} ended: {error}", receipt.lease);
+                return;
+            }
+        }
+    }
+}
+
+/// The one step from a verdict to the store.
+async fn write(
+    shared: &Shared,
+    receipt: Receipt,
+    verdict: Verdict,
+    follow_ups: Vec<NewJob>,
+) -> Result<Recorded, StoreError> {
+    match verdict {
+        Verdict::Complete(result) => {
+            let work = !follow_ups.is_empty();
+            let recorded = shared.store.complete(receipt, result, follow_ups).await?;
+            if work {
+                shared.wake.notify_one();
+            }
+            Ok(recorded)
+        }
+        Verdict::Fail(failure) => shared.store.fail(receipt, failure).await,
+        Verdict::Snooze(delay) => shared.store.snooze(receipt, delay).await,
+        Verdict::GiveBack => shared.store.give_back(receipt).await,
+    }
+}
+
+/// The slot of a running guest: free again when this is dropped, even by a panic.
+struct Slot<'a> {
+    shared: &'a Shared,
+    job: &'a Claimed,
+    started: Instant,
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let event = Event::Ended { job_type: self.job.job_type.clone(), took: self.started.elapsed() };
+        _ = self.shared.events.send(event);
+    }
+}
+
+/// A lease that is kept alive until this is dropped, even by a panic; after one it expires and the attempt counts as lost.
+struct Held<'a> {
+    shared: &'a Shared,
+    lease: Lease,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.shared.live.remove(self.lease);
+    }
+}
