@@ -1,0 +1,105 @@
+//! Which file holds the settings, and its text.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::place::{Origin, Place, Source};
+use super::problem::Problem;
+
+/// The file that is read where none is named.
+const DEFAULT: &str = "jobq.toml";
+
+/// The longest file that is read; settings are short, and a device has no end.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Where the settings are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In this file, which must be there.
+    Named {
+        /// The file.
+        path: PathBuf,
+        /// Who named it, for messages: `--config` or `JOBQ_CONFIG`.
+        by: &'static str,
+    },
+    /// In `jobq.toml` of the current directory; without it the built-in defaults hold.
+    Default,
+}
+
+impl Location {
+    /// `--config FILE`, else `JOBQ_CONFIG`, else `./jobq.toml`. An empty variable is none.
+    pub fn find(flag: Option<PathBuf>) -> Self {
+        Self::choose(flag, std::env::var_os("JOBQ_CONFIG"))
+    }
+
+    /// As [`find`](Self::find), with the value of `JOBQ_CONFIG` given.
+    pub fn choose(flag: Option<PathBuf>, variable: Option<OsString>) -> Self {
+        match (flag, variable) {
+            (Some(path), _) => Self::Named { path, by: "--config" },
+            (None, Some(path)) if !path.is_empty() => Self::Named { path: path.into(), by: "JOBQ_CONFIG" },
+            (None, _) => Self::Default,
+        }
+    }
+
+    /// Reads the file; `None` where the default one is not there.
+    pub(super) fn read(&self) -> Result<Option<Text>, Problem> {
+        let path = match self {
+            Self::Named { path, .. } => path,
+            Self::Default => Path::new(DEFAULT),
+        };
+        match read_bytes(path) {
+            Ok(bytes) => Text::new(path, bytes).map(Some),
+            Err(error) if *self == Self::Default && error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.unreadable(path, &error)),
+        }
+    }
+
+    fn unreadable(&self, path: &Path, error: &io::Error) -> Problem {
+        let shown = path.display();
+        match self {
+            Self::Named { by, .. } => Problem::new(format!("cannot read the settings from `{shown}`: {error}"))
+                .cure(format!("{by} names this file: without it, ./{DEFAULT} or the built-in defaults hold")),
+            Self::Default => Problem::new(format!("cannot read the settings from `{shown}`: {error}")),
+        }
+    }
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+impl Text {
+    fn new(path: &Path, bytes: Vec<u8>) -> Result<Self, Problem> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { path: path.to_owned(), text }),
+            Err(error) => {
+                let bad = error.utf8_error().valid_up_to();
+                let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let source = Source::new(Origin::File, &path.display().to_string(), lossy);
+                let place = Place::new(&source, bad..bad + '\u{fffd}'.len_utf8());
+                Err(Problem::new("the file is not UTF-8")
+                    .at(&place, "the first bad byte")
+                    .cure("save the file as UTF-8"))
+            }
+        }
+    }
+
+    /// The directory that relative paths start at.
+    pub(super) fn base(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}

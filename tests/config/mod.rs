@@ -1,0 +1,24 @@
+//! The settings: goldens of what is taken and what is refused, precedence, the file that ships, and no panic on any text.
+
+#![allow(clippy::unwrap_used, reason = "a test says by its panic what went wrong")]
+
+mod document;
+mod goldens;
+mod layers;
+mod location;
+mod properties;
+mod reload;
+mod rendering;
+
+use std::path::Path;
+
+use jobq::config::{ConfigError, Environment, Overrides, Settings, check};
+
+/// Checks `text` as `conf/jobq.toml` with these variables.
+fn check_text(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    check(text, "jobq.toml", Path::new("conf"), &environment(variables), &Overrides::default())
+}
+
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}

@@ -1,0 +1,66 @@
+//! No text, no variable and no flag makes the check panic, and a refusal always says something.
+
+use std::path::Path;
+
+use jobq::config::{Look, Overrides, check, keys};
+use proptest::prelude::*;
+
+use super::{check_text, environment};
+
+/// Text that looks enough like settings to get past the parser.
+fn almost_settings() -> impl Strategy<Value = String> {
+    let key = prop::sample::select(keys()).prop_map(|key| key.replace("NAME", "a"));
+    let value = prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<f64>().prop_map(|number| format!("{number:?}")),
+        "\\PC{0,12}".prop_map(|text| format!("{text:?}")),
+        "[-0-9]{1,22}[a-zA-Z]{0,3}".prop_map(|text| format!("'{text}'")),
+        "[{}\\[\\],='\"#0-9a-z\n\t 🦀]{0,16}",
+        Just("[[[[{ a = [1] }]]]]".to_owned()),
+    ];
+    prop::collection::vec((key, value), 0..6)
+        .prop_map(|lines| lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect())
+}
+
+fn check_anything(text: &str, variables: &[(&str, &str)], flag: &str) {
+    let flags = Overrides { table: Some(flag.to_owned()), types: Some(flag.to_owned()), ..Overrides::default() };
+    if let Err(error) = check(text, "jobq.toml", Path::new(""), &environment(variables), &flags) {
+        assert!(!error.problems().is_empty());
+        for problem in error.problems() {
+            let drawn = error.render(Look::Plain);
+            assert!(drawn.contains(problem.message()), "{drawn}");
+            assert!(
+                problem.expected().is_none_or(|label| drawn.contains(label.lines().next().unwrap_or(""))),
+                "{drawn}"
+            );
+        }
+        assert!(!error.render(Look::Colour).is_empty());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text(text in any::<String>(), flag in any::<String>()) {
+        check_anything(&text, &[], &flag);
+    }
+
+    #[test]
+    fn text_that_looks_like_settings(text in almost_settings()) {
+        check_anything(&text, &[], "jobs");
+    }
+
+    #[test]
+    fn any_variable(name in prop::sample::select(keys()), tail in "(__)?[A-Za-z_é]{0,4}", value in any::<String>()) {
+        let name = format!("JOBQ_{}{tail}", name.replace('.', "__").to_uppercase());
+        check_anything("[jobs.name]\n[jobs.NAME]\n[jobs.'n.a']\n", &[(&name, &value)], "jobs");
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for open in ["[", "{a="] {
+        let text = format!("x = {}", open.repeat(100_000));
+        assert!(check_text(&text, &[]).is_err());
+    }
+    assert!(check_text(&format!("{}a = 1", "a.".repeat(100_000)), &[]).is_err());
+}
