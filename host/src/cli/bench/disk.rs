@@ -1,0 +1,26 @@
+//! How many times a second this disk says that something is durable: the yardstick of every other figure.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long to measure.
+const SPAN: Duration = Duration::from_millis(500);
+
+/// Overwrites of one page, each followed by `fdatasync`, per second.
+pub(super) fn syncs_per_second(dir: &Path) -> io::Result<f64> {
+    let mut file = File::create(dir.join("fsync-probe"))?;
+    let page = [0x5a_u8; 4096];
+    file.write_all(&page)?;
+    file.sync_all()?;
+    let started = Instant::now();
+    let mut syncs = 0_u32;
+    while started.elapsed() < SPAN {
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&page)?;
+        file.sync_data()?;
+        syncs += 1;
+    }
+    Ok(f64::from(syncs) / started.elapsed().as_secs_f64())
+}

@@ -1,0 +1,19 @@
+//! `jobq bench`: what this machine does, measured on the daemon's own path. No short cut that a real job does not take.
+
+mod disk;
+mod throughput;
+
+use super::context::Context;
+use super::exit::Code;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Jobs per second from enqueue to completed, with a handler that does nothing
+    Throughput(throughput::Args),
+}
+
+pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
+    match command {
+        Command::Throughput(args) => throughput::run(&args, context),
+    }
+}

@@ -1,0 +1,102 @@
+//! What every command needs: the settings, the store, a runtime.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::exit::{Code, Failure};
+use super::output::Format;
+use crate::config::{self, Environment, Location, Overrides, Queue, Settings, suggest};
+use crate::plugins::stem;
+use crate::queue::sqlite::{self, OpenMode, SqliteStore};
+use crate::queue::{Id, JobType};
+
+/// How long a command waits for another process that holds the database.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Flags of every command.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Global {
+    /// The settings file [default: jobq.toml]
+    #[arg(long, global = true, value_name = "FILE", env = "JOBQ_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// How data is printed
+    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(super) output: Format,
+}
+
+/// What every command is given.
+pub(super) struct Context {
+    global: Global,
+}
+
+impl Context {
+    pub(super) fn new(global: Global) -> Self {
+        Self { global }
+    }
+
+    /// How data is printed.
+    pub(super) fn format(&self) -> Format {
+        self.global.output
+    }
+
+    /// The settings, with every problem in them told at once.
+    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
+        Ok(self.load()?)
+    }
+
+    /// The settings, or all that is wrong with them.
+    pub(super) fn load(&self) -> Result<Settings, config::ConfigError> {
+        config::load(&Location::find(self.global.config.clone()), &Environment::of_process(), &Overrides::default())
+    }
+
+    /// The queue of the settings.
+    pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<SqliteStore> {
+        Ok(SqliteStore::open(store_options(settings, Some(PATIENCE)), mode)?)
+    }
+
+    /// Runs a command's work on one thread.
+    pub(super) fn block_on<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.context("cannot start the runtime")?.block_on(work)
+    }
+}
+
+/// How the store of the settings is opened.
+pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> sqlite::Options {
+    let Queue { database, table, durability, .. } = settings.queue.clone();
+    sqlite::Options { database, table, durability, patience }
+}
+
+/// The types that can be enqueued: those the settings name and those of the files in the plugin directory.
+pub(super) fn known_types(settings: &Settings) -> Vec<String> {
+    let named = settings.plugins.types.keys().cloned();
+    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| stem(entry.file_name().to_str()?).map(str::to_owned));
+    let mut types: Vec<String> = named.chain(files.filter(|name| JobType::parse(name).is_ok())).collect();
+    types.sort();
+    types.dedup();
+    types
+}
+
+/// Refuses a type that nothing can serve.
+pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[String]) -> Result<(), Failure> {
+    if known.iter().any(|name| name == job_type.as_str()) {
+        return Ok(());
+    }
+    let message = format!(
+        "unknown job type `{job_type}`: neither `[jobs.{job_type}]` in the settings nor `{job_type}.wasm` in `{}`",
+        settings.plugins.dir.display()
+    );
+    let hint = match suggest::closest(job_type.as_str(), known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`? `--force` enqueues it all the same"),
+        None => "`jobq plugin list` shows the types there are; `--force` enqueues it all the same".to_owned(),
+    };
+    Err(Failure::new(Code::NotFound, message).hint(hint))
+}
+
+/// The error for an id that no job has.
+pub(super) fn no_such_job(id: &Id) -> Failure {
+    Failure::new(Code::NotFound, format!("no job has the id `{id}`")).hint("`jobq list` shows the ids there are")
+}

@@ -1,0 +1,303 @@
+//! `jobq enqueue`: add one job, or many from a file in one transaction.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::context::{Context, known_types, require_known};
+use super::exit::{Code, Failure};
+use super::output;
+use crate::config::Settings;
+use crate::queue::sqlite::{OpenMode, SqliteStore};
+use crate::queue::{Due, Enqueued, Id, JobType, NewJob, Payload, Priority, Status, Store, Timestamp};
+
+/// How often a wait looks whether another process has written.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Bad lines of a bulk file that are told.
+const MOST_PROBLEMS: usize = 20;
+
+/// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
+const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  jobq enqueue process_csv @request.json --priority 1 --in 10s
+  jobq enqueue send_email '{\"to\": \"ana@example.com\"}' --key welcome-42 --wait=30s
+  jobq enqueue --bulk many.ndjson")]
+pub(super) struct Args {
+    /// The job type
+    #[arg(required_unless_present = "bulk", conflicts_with = "bulk")]
+    job_type: Option<String>,
+    /// JSON text, @FILE, or - for standard input [default: {}]
+    #[arg(conflicts_with = "bulk")]
+    payload: Option<String>,
+    #[command(flatten)]
+    options: Options,
+    /// Wait for the job to end, at most this long: result on stdout, id on stderr
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "forever",
+          value_parser = wait, conflicts_with = "bulk")]
+    wait: Option<Wait>,
+    /// Take many jobs from a file of one JSON object a line, or - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["priority", "at", "delay", "max_attempts", "timeout", "key"])]
+    bulk: Option<PathBuf>,
+    /// Enqueue types that nothing serves yet
+    #[arg(long)]
+    force: bool,
+}
+
+/// What can be said about one job; the fields of a bulk line have the same names.
+#[derive(Debug, Default, clap::Args)]
+struct Options {
+    /// Higher runs first, -32768 to 32767 [default: the type's]
+    #[arg(long, allow_negative_numbers = true)]
+    priority: Option<Priority>,
+    /// Not before this instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
+    #[arg(long, value_name = "TIME", conflicts_with = "delay")]
+    at: Option<String>,
+    /// Not before this much time has passed, such as 10s or 2h
+    #[arg(long = "in", value_name = "DURATION")]
+    delay: Option<String>,
+    /// Attempts before the job is dead [default: the type's]
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u32>,
+    /// Wall clock of one attempt [default: the type's]
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// At most one unfinished job holds a key; enqueuing it again prints the id of the one that does
+    #[arg(long)]
+    key: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait(Option<Duration>);
+
+fn wait(text: &str) -> Result<Wait, humantime::DurationError> {
+    if text == "forever" { Ok(Wait(None)) } else { humantime::parse_duration(text).map(|limit| Wait(Some(limit))) }
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
+    let settings = context.settings()?;
+    if let Some(file) = &args.bulk {
+        return bulk(file, &settings, args.force, context);
+    }
+    let text = read_payload(args.payload.as_deref().unwrap_or("{}"))?;
+    let job = job(&args.job_type.unwrap_or_default(), text, &args.options, &settings)?;
+    if !args.force {
+        require_known(&job.job_type, &settings, &known_types(&settings))?;
+    }
+    let key = job.key.clone();
+    let store = context.open(&settings, OpenMode::Create)?;
+    context.block_on(async {
+        let answers = store.enqueue(vec![job]).await?;
+        let answer = answers.into_iter().next().context("the store did not answer")?;
+        if let (Enqueued::Held(id), Some(key)) = (&answer, &key) {
+            eprintln!("key `{key}` is held by unfinished job {id}; nothing was added");
+        }
+        match args.wait {
+            None => output::print(answer.id().as_str()).map(|()| Code::Ok),
+            Some(Wait(limit)) => {
+                eprintln!("{}", answer.id());
+                await_end(&store, answer.id(), limit).await
+            }
+        }
+    })
+}
+
+/// Checks what was said about one job and makes it.
+fn job(job_type: &str, payload: String, options: &Options, settings: &Settings) -> Result<NewJob, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let job_type = JobType::parse(job_type).map_err(|error| usage(&error))?;
+    let rule = settings.worker.rules.of(job_type.as_str());
+    let payload = Payload::parse(payload, settings.worker.rules.max_payload).map_err(|error| usage(&error))?;
+    if options.max_attempts == Some(0) {
+        return Err(Failure::usage("max attempts is 0: expected at least 1"));
+    }
+    if options.key.as_ref().is_some_and(|key| key.is_empty() || key.contains('\0') || key.len() > 1024) {
+        return Err(Failure::usage("the key is not one: expected 1 to 1024 bytes without NUL"));
+    }
+    Ok(NewJob {
+        priority: options.priority.unwrap_or(rule.priority),
+        due: due(options)?,
+        max_attempts: options.max_attempts,
+        timeout: options.timeout.as_deref().map(|text| timeout(text, rule.max_timeout)).transpose()?,
+        key: options.key.clone(),
+        ..NewJob::new(job_type, payload)
+    })
+}
+
+fn due(options: &Options) -> Result<Due, Failure> {
+    match (&options.at, &options.delay) {
+        (Some(_), Some(_)) => Err(Failure::usage("both `at` and `in` are given: expected one of them")),
+        (Some(text), None) => instant(text).map(Due::At),
+        (None, Some(text)) => duration(text).map(Due::In),
+        (None, None) => Ok(Due::In(Duration::ZERO)),
+    }
+}
+
+fn instant(text: &str) -> Result<Timestamp, Failure> {
+    let civil =
+        || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(jiff::tz::TimeZone::system()));
+    let instant = text.parse::<jiff::Timestamp>().or_else(|_| civil().map(|zoned| zoned.timestamp()));
+    match instant.map(|instant| Timestamp::from_millis(instant.as_millisecond())) {
+        Ok(instant) if instant >= EARLIEST => Ok(instant),
+        Ok(_) => Err(Failure::usage(format!("`{text}` is too long ago: expected an instant after 2001-09-09"))),
+        Err(_) => Err(Failure::usage(format!(
+            "`{text}` is not an instant: expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\""
+        ))),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, Failure> {
+    humantime::parse_duration(text)
+        .map_err(|_| Failure::usage(format!("`{text}` is not a duration: expected one such as 10s, 5m or 2h 30m")))
+}
+
+fn timeout(text: &str, max: Duration) -> Result<Duration, Failure> {
+    let timeout = duration(text)?;
+    if timeout < Duration::from_millis(1) {
+        return Err(Failure::usage(format!("timeout `{text}` is too short: expected at least 1ms")));
+    }
+    if timeout > max {
+        let max = humantime::format_duration(max);
+        let failure = Failure::usage(format!("timeout `{text}` is more than the {max} that `max_timeout` allows"));
+        return Err(failure.hint("raise `max_timeout` of the type in jobq.toml, or ask for less"));
+    }
+    Ok(timeout)
+}
+
+fn read_payload(argument: &str) -> Result<String, Failure> {
+    let bytes = match argument.strip_prefix('@') {
+        Some(file) => read_file(Path::new(file))?,
+        None if argument == "-" => read_file(Path::new("-"))?,
+        None => return Ok(argument.to_owned()),
+    };
+    let text = String::from_utf8(bytes).map_err(|error| {
+        Failure::usage(format!("the payload is not UTF-8: byte {} is not", error.utf8_error().valid_up_to()))
+    })?;
+    Ok(text.strip_suffix('\n').map_or_else(|| text.clone(), |line| line.strip_suffix('\r').unwrap_or(line).to_owned()))
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
+    } else {
+        std::fs::read(path).map(|content| bytes = content)
+    };
+    match read {
+        Ok(()) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::new(Code::NotFound, format!("there is no file `{}`", path.display())))
+        }
+        Err(error) => Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),
+    }
+}
+
+/// A line of a bulk file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    r#type: String,
+    payload: Option<Box<RawValue>>,
+    priority: Option<Priority>,
+    at: Option<String>,
+    r#in: Option<String>,
+    max_attempts: Option<u32>,
+    timeout: Option<String>,
+    key: Option<String>,
+}
+
+fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> anyhow::Result<Code> {
+    let bytes = read_file(file)?;
+    let known = known_types(settings);
+    let (mut jobs, mut problems) = (Vec::new(), Vec::new());
+    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse_line(line, settings, force, &known) {
+            Ok(job) => jobs.push(job),
+            Err(problem) => problems.push(format!("  line {}: {problem}", number + 1)),
+        }
+    }
+    if !problems.is_empty() {
+        let more = problems.len().saturating_sub(MOST_PROBLEMS);
+        problems.truncate(MOST_PROBLEMS);
+        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        let message =
+            format!("nothing was added, for `{}` has bad lines:\n{}{more}", file.display(), problems.join("\n"));
+        return Err(Failure::usage(message)
+            .hint("expected one JSON object a line, such as {\"type\": \"send_email\", \"payload\": {}}")
+            .into());
+    }
+    let store = context.open(settings, OpenMode::Create)?;
+    let answers = context.block_on(async { Ok(store.enqueue(jobs).await?) })?;
+    let held = answers.iter().filter(|answer| matches!(answer, Enqueued::Held(_))).count();
+    answers.iter().try_for_each(|answer| output::print(answer.id().as_str()))?;
+    if held > 0 {
+        eprintln!(
+            "{held} of {} were not added: an unfinished job holds their key, and its id is printed",
+            answers.len()
+        );
+    }
+    Ok(Code::Ok)
+}
+
+fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -> Result<NewJob, String> {
+    let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let options = Options {
+        priority: line.priority,
+        at: line.at,
+        delay: line.r#in,
+        max_attempts: line.max_attempts,
+        timeout: line.timeout,
+        key: line.key,
+    };
+    let payload = line.payload.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
+    let job = job(&line.r#type, payload, &options, settings).map_err(|failure| failure.to_string())?;
+    if !force {
+        require_known(&job.job_type, settings, known).map_err(|failure| failure.to_string())?;
+    }
+    Ok(job)
+}
+
+/// Waits until the job has ended; the exit code tells how.
+async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
+    let started = std::time::Instant::now();
+    loop {
+        let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
+        match job.status {
+            Status::Completed => {
+                output::print(job.result.as_deref().unwrap_or(""))?;
+                return Ok(Code::Ok);
+            }
+            Status::Dead => {
+                eprintln!("error: job {id} is dead: {}", job.error.as_deref().unwrap_or("no reason given"));
+                return Ok(Code::Died);
+            }
+            Status::Cancelled => {
+                eprintln!("error: job {id} was cancelled");
+                return Ok(Code::Cancelled);
+            }
+            Status::Pending | Status::Running | Status::Failed => {}
+        }
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+            if left == Some(Duration::ZERO) {
+                eprintln!("error: job {id} is still {} after {:.1?}", job.status, started.elapsed());
+                eprintln!("hint: it goes on; `jobq show {id}` tells what became of it");
+                return Ok(Code::TimedOut);
+            }
+            tokio::time::sleep(left.map_or(LOOK, |left| left.min(LOOK))).await;
+            if store.changed_elsewhere().await? {
+                break;
+            }
+        }
+    }
+}

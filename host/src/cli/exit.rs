@@ -1,0 +1,109 @@
+//! Exit codes, and errors that carry one.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use crate::config::{ConfigError, Look};
+use crate::queue::StoreError;
+use crate::queue::sqlite::OpenError;
+
+/// What an exit code means. A contract: scripts rely on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Done.
+    Ok = 0,
+    /// Something unexpected.
+    Unexpected = 1,
+    /// The command line, the settings or the input are wrong.
+    Usage = 2,
+    /// No such job, type, queue or file.
+    NotFound = 3,
+    /// The state of a job, or something that exists, forbids it.
+    Conflict = 4,
+    /// `check` has found problems, or a plugin cannot be loaded.
+    Problems = 5,
+    /// The awaited job died.
+    Died = 100,
+    /// The awaited job was cancelled.
+    Cancelled = 101,
+    /// The wait timed out.
+    TimedOut = 124,
+}
+
+/// The exit codes, for `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  0 ok · 1 unexpected · 2 usage · 3 not found · 4 conflict with a state or an existing thing
+  5 check found problems or a plugin cannot be loaded
+  100 the awaited job died · 101 it was cancelled · 124 the wait timed out";
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// An error that knows its exit code, and a hint where the user can act on it.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct Failure {
+    code: Code,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// An error with its code.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    /// Adds what the user can do.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Wrong input.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
+    }
+}
+
+/// Prints an error with its causes on stderr and tells its exit code.
+pub(super) fn report(error: &anyhow::Error) -> Code {
+    if let Some(error) = error.downcast_ref::<ConfigError>() {
+        report_settings(error);
+        return Code::Usage;
+    }
+    eprintln!("error: {error:#}");
+    if let Some(hint) = error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_ref()) {
+        eprintln!("hint: {hint}");
+    }
+    code_of(error)
+}
+
+/// Prints every problem of the settings on stderr.
+pub(super) fn report_settings(error: &ConfigError) {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    eprint!("{}", error.render(if colour { Look::Colour } else { Look::Plain }));
+}
+
+/// The exit code of an error.
+pub(super) fn code_of(error: &anyhow::Error) -> Code {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.code;
+    }
+    if let Some(error) = error.downcast_ref::<OpenError>() {
+        return match error {
+            OpenError::NoDatabase { .. } | OpenError::NoTable { .. } => Code::NotFound,
+            OpenError::ForeignTable { .. } | OpenError::Newer { .. } => Code::Conflict,
+            _ => Code::Unexpected,
+        };
+    }
+    match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Refused(_)) => Code::Usage,
+        _ => Code::Unexpected,
+    }
+}

@@ -1,0 +1,113 @@
+//! `jobq plugin`: what serves which type.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::context::{Context, known_types};
+use super::exit::Code;
+use super::output::{self, cell};
+use crate::config::Settings;
+use crate::queue::sqlite::OpenMode;
+use crate::queue::{Daemon, Store, Timestamp};
+
+/// A daemon that has not been heard of for so long is gone.
+const SILENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Every type with its file and how that stands in each running daemon
+    List,
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> anyhow::Result<Code> {
+    match command {
+        Command::List => list(context),
+    }
+}
+
+/// One type in one daemon; without a daemon, what the settings and the directory say.
+#[derive(Debug, Serialize)]
+struct Row {
+    r#type: String,
+    file: String,
+    state: String,
+    digest: Option<String>,
+    reason: Option<String>,
+    since: Option<String>,
+    attempts: Option<u64>,
+    worker: Option<String>,
+}
+
+fn list(context: &Context) -> anyhow::Result<Code> {
+    let settings = context.settings()?;
+    let mut rows: Vec<Row> = running(&settings, context)?.into_iter().flat_map(rows_of).collect();
+    if rows.is_empty() {
+        eprintln!("no daemon is running on this queue; this is what one would look for");
+        rows = known_types(&settings).into_iter().map(|name| idle(name, &settings)).collect();
+    }
+    output::many(context.format(), &rows, || people(&rows))?;
+    Ok(Code::Ok)
+}
+
+fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>> {
+    let store = match context.open(settings, OpenMode::Existing) {
+        Ok(store) => store,
+        Err(error) if super::exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let daemons = context.block_on(async { Ok(store.daemons().await?) })?;
+    let now = Timestamp::now();
+    Ok(daemons.into_iter().filter(|daemon| now.since(daemon.seen_at) < SILENCE).collect())
+}
+
+fn rows_of(daemon: Daemon) -> Vec<Row> {
+    let worker = daemon.worker;
+    let row = |plugin: crate::queue::PluginReport| Row {
+        r#type: plugin.job_type,
+        file: plugin.file,
+        state: plugin.state,
+        digest: plugin.digest,
+        reason: plugin.reason,
+        since: Some(plugin.since.to_string()),
+        attempts: Some(plugin.attempts),
+        worker: Some(worker.clone()),
+    };
+    daemon.plugins.into_iter().map(row).collect()
+}
+
+fn idle(name: String, settings: &Settings) -> Row {
+    let file = settings.plugins.types.get(&name).map_or_else(|| format!("{name}.wasm"), |source| source.file.clone());
+    let state = if settings.plugins.dir.join(&file).is_file() { "present" } else { "missing" };
+    let state = state.to_owned();
+    Row { r#type: name, file, state, digest: None, reason: None, since: None, attempts: None, worker: None }
+}
+
+fn people(rows: &[Row]) -> String {
+    let header = ["TYPE", "FILE", "STATE", "DIGEST", "SINCE", "ATTEMPTS", "WORKER"];
+    let short = |digest: &String| digest.chars().take(12).collect();
+    let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let table = output::table(
+        header,
+        rows.iter().map(|row| {
+            [
+                row.r#type.clone(),
+                row.file.clone(),
+                state(row),
+                row.digest.as_ref().map_or_else(|| "-".to_owned(), short),
+                dash(&row.since),
+                row.attempts.map_or_else(|| "-".to_owned(), |attempts| attempts.to_string()),
+                dash(&row.worker),
+            ]
+        }),
+    );
+    let reasons = rows.iter().filter_map(|row| Some(format!("\n{}: {}", row.file, cell(row.reason.as_ref()?, 400))));
+    reasons.fold(table, |text, reason| text + &reason)
+}
+
+fn state(row: &Row) -> String {
+    match (row.state.as_str(), &row.digest) {
+        ("broken" | "compiling", Some(_)) => format!("{} (old version serving)", row.state),
+        (state, _) => state.to_owned(),
+    }
+}

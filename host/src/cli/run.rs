@@ -1,0 +1,124 @@
+//! `jobq run`: the daemon.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::context::{Context, store_options};
+use super::exit::Code;
+use crate::config::Settings;
+use crate::plugins::{Registry, State};
+use crate::queue::sqlite::{OpenMode, SqliteStore};
+use crate::sandbox::{self, Sandbox};
+use crate::worker::{self, Pool, Setup};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
+    let settings = context.settings()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let served = runtime.block_on(serve(settings, context));
+    // A guest's read from a dead file system must not hold up the end: everything is on record by now.
+    runtime.shutdown_background();
+    served.map(|()| Code::Ok)
+}
+
+async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    let store = Arc::new(SqliteStore::open(store_options(&settings, None), OpenMode::Create)?);
+    let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
+    let sandbox = Arc::new(Sandbox::new(options)?);
+    let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
+    let pool = Pool::start(Setup {
+        store: store.clone(),
+        sandbox,
+        registry: registry.clone(),
+        options: settings.worker.clone(),
+    });
+    say_ready(&settings, &registry);
+    while let Wish::Reload = signals.next().await {
+        match context.load() {
+            Ok(new) => reload(&settings, new, &registry, &pool),
+            Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error}"),
+        }
+    }
+    tracing::info!(
+        "stopping; running attempts have {:?} to end, a second signal stops them at once",
+        settings.worker.shutdown_grace
+    );
+    let at_once = CancellationToken::new();
+    tokio::spawn({
+        let at_once = at_once.clone();
+        async move {
+            while let Wish::Reload = signals.next().await {}
+            at_once.cancel();
+        }
+    });
+    pool.stop(at_once).await;
+    store.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Takes new settings, as far as what was made at the start allows it.
+fn reload(started_with: &Settings, new: Settings, registry: &Registry, pool: &Pool) {
+    for key in started_with.needs_restart(&new) {
+        tracing::warn!("`{key}` has changed and is taken only by a restart");
+    }
+    new.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    registry.reconfigure(new.plugins);
+    let concurrency = new.worker.concurrency.min(started_with.worker.concurrency);
+    pool.reconfigure(worker::Options { concurrency, ..new.worker });
+    tracing::info!("settings reloaded");
+}
+
+fn say_ready(settings: &Settings, registry: &Registry) {
+    let entries = registry.entries();
+    let count = |wanted: fn(&State) -> bool| entries.values().filter(|entry| wanted(&entry.state)).count();
+    eprintln!(
+        "jobq is ready: database {}, {} slots, plugins in {}: {} serving, {} compiling, {} broken, {} missing",
+        settings.queue.database.display(),
+        settings.worker.concurrency,
+        settings.plugins.dir.display(),
+        count(|state| *state == State::Serving),
+        count(|state| *state == State::Compiling),
+        count(|state| matches!(state, State::Broken(_))),
+        count(|state| *state == State::Missing),
+    );
+}
+
+/// What a signal asks for.
+enum Wish {
+    Stop,
+    Reload,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.hangup.recv() => Wish::Reload,
+        }
+    }
+}
