@@ -1,6 +1,7 @@
 //! `jobq run`: the daemon.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -13,6 +14,9 @@ use crate::plugins::{Registry, State};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{self, Pool, Setup};
+
+/// How long closing the database may take at the end.
+const LAST_CHECKPOINT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
@@ -30,7 +34,12 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
 async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
-    let store = Arc::new(SqliteStore::open(store_options(&settings, None), OpenMode::Create)?);
+    let options = store_options(&settings, None);
+    let opening = tokio::task::spawn_blocking(|| SqliteStore::open(options, OpenMode::Create));
+    let store = tokio::select! {
+        opened = opening => Arc::new(opened.context("opening the database failed")??),
+        () = signals.stop() => return Ok(()),
+    };
     let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
     let sandbox = Arc::new(Sandbox::new(options)?);
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
@@ -55,12 +64,14 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     tokio::spawn({
         let at_once = at_once.clone();
         async move {
-            while let Wish::Reload = signals.next().await {}
+            signals.stop().await;
             at_once.cancel();
         }
     });
     pool.stop(at_once).await;
-    store.close().await;
+    if tokio::time::timeout(LAST_CHECKPOINT, store.close()).await.is_err() {
+        tracing::warn!("the database is held by another process and was not closed; nothing is lost");
+    }
     tracing::info!("stopped");
     Ok(())
 }
@@ -112,6 +123,11 @@ impl Signals {
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
         })
+    }
+
+    /// Returns at the next request to stop.
+    async fn stop(&mut self) {
+        while let Wish::Reload = self.next().await {}
     }
 
     async fn next(&mut self) -> Wish {

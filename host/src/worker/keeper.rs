@@ -22,40 +22,44 @@ pub(super) async fn keep(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     let mut clock = Clock::new();
     let mut renewed = Instant::now();
     let mut rescue_from = Instant::now();
+    let mut last_beat = Instant::now();
     loop {
-        tokio::time::sleep(BEAT).await;
         let lease = options.borrow().lease;
+        let beat = BEAT.min(lease / 4);
+        tokio::time::sleep(beat).await;
         listen(&shared).await;
-        if clock.jumped() {
-            tracing::warn!("the clock has jumped ahead; lost jobs are looked for again in {lease:?}");
-            rescue_from = Instant::now() + lease;
-            renewed -= lease.min(renewed.elapsed() + lease);
+        let asked = Instant::now();
+        // Who was held up, or was set to another time, renews first and gives others the time to do the same.
+        let held_up = clock.jumped() || asked - last_beat > beat + lease / 3;
+        last_beat = asked;
+        if held_up {
+            tracing::warn!(
+                "the clock has jumped, or the database was locked; lost jobs are looked for in {lease:?} again"
+            );
+            rescue_from = asked + lease;
         }
-        match check(&shared, lease, &mut renewed).await {
-            Ok(stale) => stale.into_iter().for_each(|stale| end(&shared, stale)),
+        let renew = held_up || renewed.elapsed() >= lease / 3;
+        match check(&shared, renew.then_some(lease)).await {
+            Ok(stale) => {
+                stale.into_iter().for_each(|stale| end(&shared, stale));
+                renewed = if renew { asked } else { renewed };
+            }
             Err(error) => tracing::warn!("cannot look after running attempts: {error}"),
         }
-        // Who could not renew its own leases must not judge those of others, its own among them.
         if Instant::now() >= rescue_from && renewed.elapsed() < lease / 2 {
             rescuer::rescue(&shared).await;
         }
     }
 }
 
-/// Finds out which leases no longer hold; renews the others when a third of their time has passed.
-async fn check(shared: &Shared, lease: Duration, renewed: &mut Instant) -> Result<Vec<Stale>, StoreError> {
+/// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
+async fn check(shared: &Shared, renew: Option<Duration>) -> Result<Vec<Stale>, StoreError> {
     let leases = shared.live.leases();
-    if leases.is_empty() {
-        *renewed = Instant::now();
-        return Ok(Vec::new());
+    match renew {
+        _ if leases.is_empty() => Ok(Vec::new()),
+        Some(lease) => shared.store.renew(leases, lease).await,
+        None => shared.store.stale(leases).await,
     }
-    if renewed.elapsed() < lease / 3 {
-        return shared.store.stale(leases).await;
-    }
-    let now = Instant::now();
-    let stale = shared.store.renew(leases, lease).await?;
-    *renewed = now;
-    Ok(stale)
 }
 
 fn end(shared: &Shared, stale: Stale) {

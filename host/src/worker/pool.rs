@@ -24,7 +24,10 @@ use crate::sandbox::Sandbox;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What the last second of a shutdown is left for writing down what was stopped.
-const LAST_WRITES: Duration = Duration::from_millis(800);
+const LAST_WRITES: Duration = Duration::from_millis(600);
+
+/// How long signing off may take; whoever does not is taken for gone a little later.
+const SIGN_OFF: Duration = Duration::from_millis(200);
 
 /// What a pool is made of.
 pub struct Setup {
@@ -163,8 +166,10 @@ impl Pool {
         self.chores_over.cancel();
         self.chores.close();
         self.chores.wait().await;
-        if let Err(error) = shared.store.retire(&shared.worker).await {
-            tracing::warn!("cannot sign off: {error}");
+        match tokio::time::timeout(SIGN_OFF, shared.store.retire(&shared.worker)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("cannot sign off: {error}"),
+            Err(_) => tracing::warn!("cannot sign off in time"),
         }
     }
 }

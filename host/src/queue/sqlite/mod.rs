@@ -15,6 +15,7 @@ use self::writer::{Place, Writer};
 use super::{
     AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine,
     NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Stale, Store, StoreError,
+    Timestamp,
 };
 
 mod attempts;
@@ -34,6 +35,8 @@ mod list;
 mod logs;
 mod migrations;
 mod open;
+#[cfg(test)]
+mod plans;
 mod prune;
 mod readers;
 mod record;
@@ -182,12 +185,14 @@ impl Store for SqliteStore {
     }
 
     async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError> {
+        // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
+        let horizon = Timestamp::now();
         self.writer
             .look_then_write(
                 Place::First,
-                (policies, limit),
-                |db, _| rescue::look(db),
-                |db, (policies, limit)| rescue::rescue(db, policies, *limit),
+                (policies, limit, horizon),
+                |db, (_, _, horizon)| rescue::look(db, *horizon),
+                |db, (policies, limit, horizon)| rescue::rescue(db, policies, *horizon, *limit),
             )
             .await
     }

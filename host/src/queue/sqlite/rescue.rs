@@ -9,12 +9,13 @@ use crate::queue::{Id, Lease, Next, Outcome, Policies, Recorded, Rescued, Status
 
 const EXPIRED: &str = r#"
 SELECT seq, lease, id, type, worker, attempts, max_attempts, started_at FROM "jobs" INDEXED BY "jobs__lease"
-WHERE status = 'running' AND lease_until <= ?1
-ORDER BY lease_until LIMIT ?2"#;
+WHERE status = 'running' AND ifnull(lease_until, 0) <= ?1
+ORDER BY ifnull(lease_until, 0) LIMIT ?2"#;
 
-pub(super) fn rescue(db: &Session<'_>, policies: &Policies, limit: usize) -> Result<Vec<Rescued>> {
+/// Only what had expired at `horizon`.
+pub(super) fn rescue(db: &Session<'_>, policies: &Policies, horizon: Timestamp, limit: usize) -> Result<Vec<Rescued>> {
     let mut rescued = Vec::new();
-    for lost in expired(db, limit)? {
+    for lost in expired(db, horizon, limit)? {
         let error = match &lost.worker {
             Some(worker) => format!("lost: worker `{worker}` stopped renewing its lease"),
             None => "lost: its worker stopped renewing the lease".to_owned(),
@@ -34,8 +35,8 @@ pub(super) fn rescue(db: &Session<'_>, policies: &Policies, limit: usize) -> Res
 }
 
 /// The answer where no lease has run out.
-pub(super) fn look(db: &Session<'_>) -> Result<Option<Vec<Rescued>>> {
-    Ok(expired(db, 1)?.is_empty().then(Vec::new))
+pub(super) fn look(db: &Session<'_>, horizon: Timestamp) -> Result<Option<Vec<Rescued>>> {
+    Ok(expired(db, horizon, 1)?.is_empty().then(Vec::new))
 }
 
 struct Lost {
@@ -48,9 +49,9 @@ struct Lost {
     started_at: Option<Timestamp>,
 }
 
-fn expired(db: &Session<'_>, limit: usize) -> Result<Vec<Lost>> {
+fn expired(db: &Session<'_>, horizon: Timestamp, limit: usize) -> Result<Vec<Lost>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    db.all(EXPIRED, params![db.now().as_millis(), limit], read)
+    db.all(EXPIRED, params![horizon.as_millis(), limit], read)
 }
 
 fn read(row: &Row<'_>) -> Result<Lost> {

@@ -64,6 +64,12 @@ impl<'c> Session<'c> {
         self.prepare(sql)?.borrow_mut().query_map(params, read)?.collect()
     }
 
+    /// The text of every statement that was run.
+    #[cfg(test)]
+    pub(super) fn texts(&self) -> Vec<String> {
+        self.statements.borrow().values().filter_map(|statement| statement.borrow().expanded_sql()).collect()
+    }
+
     fn prepare(&self, sql: &'static str) -> Result<Prepared<'c>> {
         let key = (sql.as_ptr().addr(), sql.len());
         if let Some(statement) = self.statements.borrow().get(&key) {

@@ -350,3 +350,60 @@ fn close(connection: Connection) {
         tracing::warn!(%error, "the queue's database was not closed cleanly; nothing is lost");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{OpenMode, Options, enqueue, open};
+    use super::*;
+    use crate::queue::{JobType, NewJob, Payload};
+
+    fn big_job() -> NewJob {
+        let payload = Payload::parse(format!("\"{}\"", "x".repeat(100_000)), 1 << 20).unwrap();
+        NewJob::new(JobType::parse("work").unwrap(), payload)
+    }
+
+    async fn add(writer: &Writer, jobs: Vec<NewJob>) -> Result<(), StoreError> {
+        writer.write(Place::First, jobs, |db, jobs| enqueue::enqueue(db, jobs).map(drop)).await
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        connection.pragma_update(None, "max_page_count", 100).unwrap();
+        let writer = Writer::start(connection, TableName::default(), None).unwrap();
+
+        let mut stored = 0;
+        let refused = loop {
+            match add(&writer, vec![big_job()]).await {
+                Ok(()) => stored += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, StoreError::Full(_)) && refused.is_transient(), "{refused:?}");
+        let count = |db: &Session<'_>, (): &()| db.first(r#"SELECT count(*) FROM "jobs""#, [], |row| row.get(0));
+        let rows: Option<i64> = writer.write(Place::First, (), count).await.unwrap();
+        assert_eq!(rows, Some(stored));
+
+        let make_room = |db: &Session<'_>, (): &()| db.execute(r#"DELETE FROM "jobs" WHERE seq = 1"#, []);
+        assert_eq!(writer.write(Place::First, (), make_room).await.unwrap(), 1);
+        add(&writer, vec![big_job()]).await.unwrap();
+        writer.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_command_that_nobody_waits_for_is_not_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        let (inbox, waiting) = mpsc::channel();
+        let writer = Writer { inbox, thread: Mutex::new(None) };
+        let mut call = Box::pin(add(&writer, vec![big_job()]));
+        std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
+        drop(call);
+        drop(writer);
+        let table = TableName::default();
+        Desk { session: Session::new(&connection, &table), waiting, patience: None }.serve();
+        let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 0);
+    }
+}

@@ -34,12 +34,15 @@ CREATE TABLE "jobs" (
   progress_message TEXT
 ) STRICT;
 
--- claim: a seek per (type, priority), then along time (and seq, which ends every index) to the first that is not due
-CREATE INDEX "jobs__claim" ON "jobs" (type, priority DESC, scheduled_at) WHERE status IN ('pending', 'failed');
--- rescue
-CREATE INDEX "jobs__lease" ON "jobs" (lease_until) WHERE status = 'running';
--- prune
-CREATE INDEX "jobs__done" ON "jobs" (completed_at) WHERE completed_at IS NOT NULL;
+-- claim: a seek per (type, priority), then along time to the first that is not due; status is there for counts and list
+CREATE INDEX "jobs__claim" ON "jobs" (type, priority DESC, scheduled_at, seq, status)
+  WHERE status IN ('pending', 'failed');
+-- rescue; one without an instant, which only a foreign program can leave, is over
+CREATE INDEX "jobs__lease" ON "jobs" (ifnull(lease_until, 0)) WHERE status = 'running';
+-- prune, counts and list: one for each state, because each has its own retention
+CREATE INDEX "jobs__completed" ON "jobs" (completed_at) WHERE status = 'completed';
+CREATE INDEX "jobs__dead" ON "jobs" (completed_at) WHERE status = 'dead';
+CREATE INDEX "jobs__cancelled" ON "jobs" (completed_at) WHERE status = 'cancelled';
 -- enqueue and retry: at most one unfinished job holds a key
 CREATE UNIQUE INDEX "jobs__key" ON "jobs" (unique_key)
   WHERE unique_key IS NOT NULL AND status IN ('pending', 'running', 'failed');

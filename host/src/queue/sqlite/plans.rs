@@ -1,0 +1,140 @@
+//! Every statement that a verb runs is planned without a walk over the jobs and without a sort (I8).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Result;
+
+use super::session::Session;
+use super::{OpenMode, Options, TableName, open};
+use super::{attempts, renew, rescue, retry, snooze};
+use super::{
+    cancel, changed, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release,
+};
+use crate::queue::{
+    Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
+    Progress, Receipt, Recorded, Retention, Timestamp, Want,
+};
+
+#[test]
+fn no_verb_scans_the_jobs_or_sorts_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let table = TableName::default();
+    let session = Session::new(&connection, &table);
+    run_every_verb(&session);
+    let plans: BTreeMap<String, Vec<String>> =
+        session.texts().into_iter().map(|sql| (sql.clone(), plan(&session, &sql))).collect();
+    assert!(plans.len() > 30, "only {} statements were seen", plans.len());
+    for (sql, steps) in plans {
+        for step in steps {
+            let walks = step.starts_with("SCAN jobs") && !step.contains("daemons") && !step.contains("plugins");
+            assert!(!walks && !step.contains("TEMP B-TREE"), "{step}\n{sql}");
+        }
+    }
+}
+
+#[test]
+fn counting_touches_no_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let table = TableName::default();
+    let session = Session::new(&connection, &table);
+    counts::counts(&session).unwrap();
+    for sql in session.texts() {
+        let steps = plan(&session, &sql);
+        assert!(steps.iter().all(|step| step.contains("USING COVERING INDEX")), "{steps:?}\n{sql}");
+    }
+}
+
+fn plan(session: &Session<'_>, sql: &str) -> Vec<String> {
+    let mut explain = session.connection().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    for parameter in 1..=explain.parameter_count() {
+        explain.raw_bind_parameter(parameter, 1).unwrap();
+    }
+    let mut rows = explain.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get("detail").unwrap());
+    }
+    steps
+}
+
+fn run_every_verb(db: &Session<'_>) {
+    let ends: [fn(&Session<'_>, &Receipt) -> Result<Recorded>; 5] = [
+        |db, end| complete::complete(db, end, "", &[]),
+        |db, end| fail::fail(db, end, &failure()),
+        |db, end| snooze::snooze(db, end, Duration::ZERO),
+        give_back::give_back,
+        |db, end| release::release(db, &[end.lease]).map(|()| Recorded::Yes),
+    ];
+    for end in ends {
+        let claimed = claimed(db);
+        renew::renew(db, &[claimed.lease], Duration::ZERO).unwrap();
+        rescue::look(db).unwrap();
+        let progress = Some((1, String::new()));
+        record::record(db, &[Progress { lease: claimed.lease, lines: vec![line()], progress }]).unwrap();
+        assert_eq!(end(db, &receipt(&claimed)).unwrap(), Recorded::Yes);
+        find::find(db, &claimed.id).unwrap();
+        find::holder(db, "k", Some(claimed.lease)).unwrap();
+        attempts::attempts(db, &claimed.id).unwrap();
+        logs::logs(db, &claimed.id, 0).unwrap();
+        logs::trim(db, claimed.lease.seq).unwrap();
+        cancel::cancel(db, &claimed.id).unwrap();
+        retry::retry(db, &claimed.id, &Policies::default()).unwrap();
+        cancel::cancel(db, &claimed.id).unwrap();
+    }
+    claimed(db);
+    rescue::rescue(db, &Policies::default(), 9).unwrap();
+    let all = Some(Duration::ZERO);
+    prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
+    changed::data_version(db).unwrap();
+    daemons::announce(db, &daemon()).unwrap();
+    daemons::retire(db, "tester").unwrap();
+}
+
+fn claimed(db: &Session<'_>) -> Claimed {
+    let job_type = JobType::parse("work").unwrap();
+    let new = NewJob::new(job_type.clone(), Payload::parse("{}".into(), 9).unwrap());
+    let due = Due::At(Timestamp::from_millis(1_700_000_000_000));
+    let keyed = NewJob { key: Some("k".into()), due, ..new };
+    let held = NewJob { id: Id::generate(), ..keyed.clone() };
+    enqueue::enqueue(db, &[keyed, held]).unwrap();
+    let wants = vec![Want { job_type, most: 9 }];
+    let request = Claim { wants, limit: 9, lease: Duration::ZERO, worker: Arc::from("tester") };
+    claim::look(db, &request).unwrap();
+    claim::claim(db, &request).unwrap().jobs.remove(0)
+}
+
+fn receipt(claimed: &Claimed) -> Receipt {
+    Receipt {
+        lease: claimed.lease,
+        attempt: claimed.attempt,
+        duration: Duration::ZERO,
+        fuel: None,
+        peak_memory: None,
+        digest: None,
+        lines: vec![line()],
+    }
+}
+
+fn line() -> LogLine {
+    LogLine {
+        attempt: 1,
+        lease: 1,
+        time: Timestamp::from_millis(0),
+        source: LogSource::Log,
+        level: None,
+        message: String::new(),
+    }
+}
+
+fn failure() -> Failure {
+    Failure { outcome: Outcome::Failed, error: String::new(), next: Next::Dead }
+}
+
+fn daemon() -> Daemon {
+    let now = Timestamp::now();
+    Daemon { worker: "tester".into(), pid: 1, started_at: now, seen_at: now, slots: 1, busy: 0, plugins: vec![] }
+}
