@@ -1,0 +1,145 @@
+//! `jobq enqueue`: every way in, and what is refused at the door.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::home::Home;
+
+fn home() -> Home {
+    let home = Home::new("[jobs.known]\nmax_timeout = \"1m\"\npriority = 3\n");
+    home.plugin("echo", "echo");
+    home
+}
+
+#[test]
+fn the_id_alone_goes_to_stdout() {
+    let home = home();
+    let said = home.jobq(&["enqueue", "echo", "{}"]);
+    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    assert_eq!(said.stdout.trim_end().len(), 36);
+    assert_eq!(said.stdout.lines().count(), 1);
+}
+
+#[test]
+fn every_option_is_stored_as_it_was_asked() {
+    let home = home();
+    let options =
+        ["--priority", "-7", "--max-attempts", "5", "--timeout", "20s", "--key", "k", "--at", "2100-01-02 03:04"];
+    let job = home.show(&home.enqueue("known", "[1]", &options));
+    assert_eq!(job["priority"], -7);
+    assert_eq!(job["max_attempts"], 5);
+    assert_eq!(job["timeout_ms"], 20_000);
+    assert_eq!(job["unique_key"], "k");
+    assert_eq!(job["scheduled_at"], "2100-01-02T03:04:00.000Z");
+    assert_eq!(job["status"], "pending");
+    assert_eq!(job["attempts_log"], json!([]));
+    let job = home.show(&home.enqueue("known", "{}", &[]));
+    assert_eq!((&job["priority"], &job["max_attempts"]), (&json!(3), &json!(null)), "the type's priority");
+}
+
+#[test]
+fn payloads_come_back_byte_for_byte_from_every_door() {
+    let home = home();
+    let daemon = home.daemon();
+    let big = format!("\"{}\"", "ä".repeat(400_000));
+    let texts = [
+        r#" {"n": 12345678901234567890, "n": 1.0e+2} "#,
+        r#"["\u0000", "\ud800", "🦀", "\u202e", "שלום"]"#,
+        "[1,\n 2]",
+        &big,
+    ];
+    for text in texts {
+        let said = home.jobq_with_input(&["enqueue", "echo", "-", "--wait=100s"], format!("{text}\n").as_bytes());
+        assert_eq!((said.code, said.stdout.trim_end_matches('\n')), (0, text));
+        fs::write(home.path("request.json"), text).unwrap();
+        let said = home.jobq(&["enqueue", "echo", "@request.json", "--wait=100s"]);
+        assert_eq!(said.stdout.trim_end_matches('\n'), text);
+        let id = said.stderr.lines().next().unwrap();
+        let job = home.show(id);
+        assert_eq!((job["payload"].as_str(), job["result"].as_str()), (Some(text), Some(text)));
+    }
+    daemon.stop();
+}
+
+#[test]
+fn a_held_key_answers_with_the_holder() {
+    let home = home();
+    let holder = home.enqueue("echo", "1", &["--key", "k", "--in", "1h"]);
+    let said = home.jobq(&["enqueue", "echo", "2", "--key", "k"]);
+    assert_eq!((said.code, said.stdout.trim_end()), (0, holder.as_str()));
+    assert!(said.stderr.contains(&holder), "{said:?}");
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 1);
+}
+
+#[test]
+fn a_wait_ends_with_the_job_or_with_its_time() {
+    let home = home();
+    home.plugin("answers", "answers");
+    let said = home.jobq(&["enqueue", "echo", "1", "--wait=100ms"]);
+    assert_eq!((said.code, said.stdout.as_str()), (124, ""), "nobody runs it");
+    let daemon = home.daemon();
+    let said = home.jobq(&["enqueue", "answers", r#"{"do": "fatal", "message": "no such account"}"#, "--wait"]);
+    assert_eq!((said.code, said.stdout.as_str()), (100, ""));
+    assert!(said.stderr.contains("no such account"), "{said:?}");
+    daemon.stop();
+}
+
+#[test]
+fn a_bulk_file_goes_in_whole_or_not_at_all() {
+    let home = home();
+    let good =
+        "{\"type\": \"echo\", \"payload\": {\"n\" : 1.50}, \"priority\": 2, \"in\": \"1h\"}\n\n{\"type\": \"known\"}\n";
+    let said = home.jobq_with_input(&["enqueue", "--bulk", "-"], good.as_bytes());
+    assert_eq!((said.code, said.stdout.lines().count()), (0, 2), "{said:?}");
+    let first = home.show(said.stdout.lines().next().unwrap());
+    assert_eq!((first["payload"].as_str(), first["priority"].as_i64()), (Some("{\"n\" : 1.50}"), Some(2)));
+
+    let bad = "{\"type\": \"echo\"}\nnonsense\n{\"type\": \"ecko\"}\n{\"type\": \"echo\", \"priority\": 99999}\n{\"typ\": \"echo\"}\n";
+    fs::write(home.path("many.ndjson"), bad).unwrap();
+    let said = home.jobq(&["enqueue", "--bulk", "many.ndjson"]);
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+    for line in ["line 2:", "line 3:", "line 4:", "line 5:"] {
+        assert!(said.stderr.contains(line), "{said:?}");
+    }
+    assert!(!said.stderr.contains("line 1:"), "{said:?}");
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 2);
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
+    let home = home();
+    fs::write(home.path("latin1.json"), b"\"\xe9\"").unwrap();
+    let long = format!("\"{}\"", "x".repeat(2 << 20));
+    fs::write(home.path("long.json"), &long).unwrap();
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&["echo", "{'a': 1}"], 2, "the payload is not JSON"),
+        (&["echo", "@latin1.json"], 2, "not UTF-8"),
+        (&["echo", "@long.json"], 2, "queue.max_payload"),
+        (&["echo", "@missing.json"], 3, "missing.json"),
+        (&["ecko", "{}"], 3, "did you mean `echo`"),
+        (&["bad type", "{}"], 2, "is not a job type"),
+        (&["echo", "{}", "--priority", "40000"], 2, "40000"),
+        (&["echo", "{}", "--max-attempts", "0"], 2, "at least 1"),
+        (&["echo", "{}", "--in", "soon"], 2, "`soon` is not a duration"),
+        (&["echo", "{}", "--at", "yesterday"], 2, "`yesterday` is not an instant"),
+        (&["echo", "{}", "--at", "1970-01-01T00:00:00Z"], 2, "too long ago"),
+        (&["echo", "{}", "--in", "1s", "--at", "2100-01-01"], 2, "--at"),
+        (&["known", "{}", "--timeout", "1h"], 2, "max_timeout"),
+        (&["echo", "{}", "--timeout", "0s"], 2, "too short"),
+        (&["echo", "{}", "--key", ""], 2, "the key"),
+    ];
+    for (args, code, text) in cases {
+        let said = home.jobq(&[&["enqueue"][..], args].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (code, ""), "{args:?} {said:?}");
+        assert!(said.stderr.contains(text), "{args:?} {said:?}");
+    }
+    assert!(!home.path("jobq.db").exists() || home.count("SELECT count(*) FROM jobs") == 0);
+}
+
+#[test]
+fn a_type_that_nothing_serves_can_be_forced() {
+    let home = home();
+    let id = home.enqueue("later", "{}", &["--force"]);
+    assert_eq!(home.show(&id)["type"], "later");
+}

@@ -1,0 +1,89 @@
+//! Databases, tables and settings that are not what they should be.
+
+use std::fs;
+
+use crate::home::Home;
+
+fn refused(home: &Home, args: &[&str], code: i32, texts: &[&str]) {
+    let said = home.jobq(args);
+    assert_eq!((said.code, said.stdout.as_str()), (code, ""), "{args:?} {said:?}");
+    for text in texts {
+        assert!(said.stderr.contains(text), "{args:?} lacks {text:?}: {said:?}");
+    }
+}
+
+#[test]
+fn commands_that_read_say_that_there_is_no_database() {
+    let home = Home::new("");
+    for args in
+        [&["status"][..], &["list"], &["show", "x"], &["logs", "x"], &["retry", "x"], &["cancel", "x"], &["cleanup"]]
+    {
+        refused(&home, args, 3, &["there is no database", "jobq run"]);
+    }
+    assert!(!home.path("jobq.db").exists());
+}
+
+#[test]
+fn a_table_of_another_program_is_left_alone() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.sql().execute_batch("CREATE TABLE jobs (title TEXT); INSERT INTO jobs VALUES ('gardener')").unwrap();
+    for args in [&["status"][..], &["enqueue", "echo", "{}"], &["run"]] {
+        refused(&home, args, 4, &["`jobs` exists", "queue.table"]);
+    }
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE title = 'gardener'"), 1);
+}
+
+#[test]
+fn a_queue_of_a_newer_jobq_is_refused() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.enqueue("echo", "{}", &[]);
+    home.sql().execute("UPDATE jobq_queues SET version = 1000", []).unwrap();
+    refused(&home, &["status"], 4, &["version 1000", "newer jobq"]);
+}
+
+#[test]
+fn files_that_are_no_database_are_named() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    fs::write(home.path("jobq.db"), "not a database at all, but long enough to look at".repeat(20)).unwrap();
+    refused(&home, &["status"], 1, &["not a SQLite database", "jobq.db"]);
+    fs::remove_file(home.path("jobq.db")).unwrap();
+    fs::create_dir(home.path("jobq.db")).unwrap();
+    refused(&home, &["enqueue", "echo", "{}"], 1, &["is not a file"]);
+    home.configure("[queue]\ndatabase = \"missing/jobq.db\"\n");
+    refused(&home, &["enqueue", "echo", "{}"], 1, &["there is no directory", "missing"]);
+}
+
+#[test]
+fn settings_with_problems_stop_every_command_and_show_them_all() {
+    let home = Home::new("");
+    home.configure("[worker]\nleese = \"15s\"\nconcurrency = -1\n");
+    for args in [&["run"][..], &["status"], &["enqueue", "x", "{}"]] {
+        refused(&home, args, 2, &["leese", "did you mean", "concurrency", "jobq.toml"]);
+    }
+    let said = home.jobq(&["check"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    refused(&home, &["status", "--config", "nowhere.toml"], 2, &["nowhere.toml"]);
+}
+
+#[test]
+fn ids_that_nobody_has_are_not_found() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.enqueue("echo", "{}", &[]);
+    for args in [&["show", "nobody"][..], &["logs", "nobody"], &["retry", "nobody"], &["cancel", "nobody"]] {
+        refused(&home, args, 3, &["no job has the id `nobody`"]);
+    }
+}
+
+#[test]
+fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
+    let home = Home::new("");
+    refused(&home, &["enqeue"], 2, &["enqueue"]);
+    refused(&home, &["list", "--status", "ded"], 2, &["dead"]);
+    let help = home.jobq(&["--help"]);
+    assert_eq!(help.code, 0);
+    assert!(help.stdout.contains("124 the wait timed out"), "{help:?}");
+}

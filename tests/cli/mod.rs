@@ -1,0 +1,5 @@
+//! The command line from outside: what it prints, on which stream, and its exit codes.
+
+mod enqueue;
+mod errors;
+mod read;

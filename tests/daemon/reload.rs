@@ -1,0 +1,138 @@
+//! Plugins that come, change, break and go while jobs run (I10).
+
+use std::fs;
+
+use crate::home::{Home, eventually, guest};
+
+#[test]
+fn a_new_file_serves_the_next_attempt_and_running_ones_end_on_the_old() {
+    let home = Home::new("");
+    home.plugin("v", "version_one");
+    let daemon = home.daemon();
+    let slow = home.enqueue("v", r#"{"sleep_ms": 3000}"#, &[]);
+    let old = home.await_plugin("v", "serving")["digest"].clone();
+    home.await_status(&slow, "running");
+    home.plugin("v", "version_two");
+    eventually("the new version", || (home.await_plugin("v", "serving")["digest"] != old).then_some(()));
+    let said = home.jobq(&["enqueue", "v", "{}", "--wait=100s"]);
+    let slow = home.await_status(&slow, "completed");
+    assert_ne!(said.stdout.trim_end(), slow["result"].as_str().unwrap(), "two versions have answered");
+    assert_eq!(slow["attempts_log"][0]["digest"], old);
+    daemon.stop();
+}
+
+#[test]
+fn files_that_do_not_load_leave_the_old_version_serving_and_say_why() {
+    let home = Home::new("");
+    home.plugin("e", "echo");
+    let mut daemon = home.daemon();
+    home.await_plugin("e", "serving");
+    let good = fs::read(guest("echo")).unwrap();
+    let bad: [(&str, &[u8]); 4] = [
+        ("is empty", b""),
+        ("ends too early", &good[..good.len() / 2]),
+        ("native code", b"\x7fELF\x02\x01\x01"),
+        ("text", b"hello\n"),
+    ];
+    for (why, bytes) in bad {
+        home.plugin_bytes("e", bytes);
+        let row = eventually(why, || {
+            let row = home.await_plugin("e", "broken");
+            row["reason"].as_str().unwrap().contains(why).then_some(row)
+        });
+        assert!(row["digest"].is_string(), "the old version is still there");
+        let said = home.jobq(&["enqueue", "e", "[1]", "--wait=100s"]);
+        assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"));
+    }
+    daemon.await_line("the version before it goes on serving");
+    home.plugin_bytes("e", &good);
+    home.await_plugin("e", "serving");
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status != 'completed'"), 0);
+    daemon.stop();
+}
+
+#[test]
+fn jobs_of_a_type_without_its_file_wait_and_do_not_fail() {
+    let home = Home::new("[jobs.e]\nplugin = \"e.wasm\"\n");
+    home.plugin("e", "echo").plugin("other", "echo");
+    let daemon = home.daemon();
+    home.await_plugin("e", "serving");
+    fs::remove_file(home.path("plugins/e.wasm")).unwrap();
+    home.await_plugin("e", "missing");
+    let waiting = home.enqueue("e", "1", &[]);
+    let said = home.jobq(&["enqueue", "other", "2", "--wait=100s"]);
+    assert_eq!(said.stdout, "2\n");
+    let job = home.show(&waiting);
+    assert_eq!((job["status"].as_str(), job["attempts"].as_i64()), (Some("pending"), Some(0)));
+    home.plugin("e", "echo");
+    home.await_status(&waiting, "completed");
+    daemon.stop();
+}
+
+#[test]
+fn a_directory_that_is_made_after_the_start_is_found() {
+    let home = Home::new("");
+    fs::remove_dir(home.path("plugins")).unwrap();
+    let daemon = home.daemon();
+    let id = home.enqueue("e", "1", &["--force"]);
+    fs::create_dir(home.path("plugins")).unwrap();
+    home.plugin("e", "echo");
+    home.await_status(&id, "completed");
+    daemon.stop();
+}
+
+#[test]
+fn a_reload_under_load_loses_nothing_and_fails_nothing() {
+    let home = Home::new("");
+    home.plugin("v", "version_one");
+    let daemon = home.daemon();
+    home.await_plugin("v", "serving");
+    let bulk = |home: &Home| {
+        let said = home.jobq_with_input(&["enqueue", "--bulk", "-"], "{\"type\": \"v\"}\n".repeat(300).as_bytes());
+        assert_eq!(said.code, 0, "{said:?}");
+    };
+    for (file, state) in [("version_two", "serving"), ("", "broken"), ("version_one", "serving")] {
+        bulk(&home);
+        match file {
+            "" => _ = home.plugin_bytes("v", b"\0asm"),
+            name => _ = home.plugin("v", name),
+        }
+        bulk(&home);
+        home.await_plugin("v", state);
+    }
+    eventually("all to end", || {
+        (home.count("SELECT count(*) FROM jobs WHERE status IN ('pending', 'running', 'failed')") == 0).then_some(())
+    });
+    daemon.stop();
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'completed' AND attempts = 1"), 1800);
+}
+
+#[test]
+fn a_corrupt_cache_entry_is_compiled_again() {
+    let home = Home::new("");
+    let cache = home.path("cache");
+    fs::write(home.path("jobq.toml"), "[plugins]\ncache_dir = \"cache\"\n").unwrap();
+    home.plugin("e", "echo");
+    home.daemon_serving("e").stop();
+    for entry in fs::read_dir(&cache).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "cwasm") {
+            let mut code = fs::read(&path).unwrap();
+            let middle = code.len() / 2;
+            code[middle] ^= 0xff;
+            fs::write(&path, code).unwrap();
+        }
+    }
+    let daemon = home.daemon_serving("e");
+    let said = home.jobq(&["enqueue", "e", "[1]", "--wait=100s"]);
+    assert_eq!(said.stdout, "[1]\n", "{}", daemon.log());
+    daemon.stop();
+}
+
+impl Home {
+    fn daemon_serving(&self, job_type: &str) -> crate::home::Daemon {
+        let daemon = self.daemon();
+        self.await_plugin(job_type, "serving");
+        daemon
+    }
+}

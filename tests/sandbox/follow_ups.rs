@@ -1,0 +1,75 @@
+//! Which follow-up jobs a guest may enqueue, and how many.
+
+use std::collections::BTreeSet;
+
+use jobq::sandbox::{FollowUp, Outcome};
+use serde_json::{Value, json};
+
+use super::support::Run;
+
+fn following(granted: &[&str], payload: &Value) -> Run {
+    let mut run = Run::guest("follow", &payload.to_string());
+    run.grants.enqueue = granted.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+    run
+}
+
+async fn fates(run: &Run) -> Vec<Value> {
+    let report = run.alone().await;
+    let Outcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
+    serde_json::from_str(result).expect("a list")
+}
+
+#[tokio::test]
+async fn a_granted_type_is_passed_on_as_it_was_asked_for() {
+    let run = following(
+        &["report"],
+        &json!({"jobs": [{
+            "type": "report", "payload": "{\"n\": 1}", "priority": -7, "delay_ms": 1500, "max_attempts": 9, "unique_key": "k",
+        }]}),
+    );
+    assert_eq!(fates(&run).await, [json!({"id": "follow-up 1"})]);
+    let taken = run.follow_ups.0.lock().expect("not poisoned").clone();
+    assert_eq!(
+        taken,
+        [FollowUp {
+            job_type: "report".into(),
+            payload: "{\"n\": 1}".into(),
+            priority: Some(-7),
+            delay_ms: Some(1500),
+            max_attempts: Some(9),
+            unique_key: Some("k".into()),
+        }]
+    );
+}
+
+#[tokio::test]
+async fn any_other_type_is_denied_with_the_line_that_would_allow_it() {
+    let run = following(&["report"], &json!({"jobs": [{"type": "send_email"}]}));
+    assert_eq!(
+        fates(&run).await,
+        [json!({"denied": "`tested` may not enqueue `send_email`: \
+            it needs `enqueue = [\"report\", \"send_email\"]` under `[jobs.tested]` in jobq.toml"})]
+    );
+    assert!(run.follow_ups.0.lock().expect("not poisoned").is_empty());
+}
+
+#[tokio::test]
+async fn an_attempt_may_enqueue_a_thousand_and_no_more() {
+    let run = following(&["report"], &json!({"jobs": [{"type": "report"}], "count": 1002}));
+    let fates = fates(&run).await;
+    assert!(fates[999].get("id").is_some(), "{:?}", fates[999]);
+    for fate in &fates[1000..] {
+        assert_eq!(*fate, json!({"denied": "one attempt may enqueue at most 1000 follow-up jobs"}));
+    }
+    assert_eq!(run.follow_ups.0.lock().expect("not poisoned").len(), 1000);
+}
+
+#[tokio::test]
+async fn an_attempt_may_enqueue_so_many_bytes_and_no_more() {
+    let payload = format!("\"{}\"", "x".repeat(1_000_000));
+    let run = following(&["report"], &json!({"jobs": [{"type": "report", "payload": payload}], "count": 18}));
+    let fates = fates(&run).await;
+    let passed = fates.iter().filter(|fate| fate.get("id").is_some()).count();
+    assert_eq!(passed, 16);
+    assert_eq!(fates[16], json!({"denied": "the follow-up jobs of one attempt may have 16.0 MiB together"}));
+}

@@ -1,0 +1,223 @@
+//! Every kind of file that cannot serve, and what is said about it.
+
+use jobq::sandbox::{Kind, LoadError, Metering};
+
+use super::support::{file, handler, handler_doing, load};
+
+fn refusal(wasm: &[u8]) -> String {
+    match load(wasm, Metering::Time) {
+        Ok(plugin) => panic!("it loads: {plugin:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn component(text: &str) -> Vec<u8> {
+    wat::parse_str(text).expect("the text of a component")
+}
+
+#[test]
+fn nothing_at_all() {
+    assert_eq!(refusal(b""), "the file is empty");
+}
+
+#[test]
+fn a_part_of_a_file() {
+    let whole = file("echo");
+    let program = component(r#"(module (memory 1) (func (export "_start")) (data (i32.const 0) "some data"))"#);
+    for part in [
+        &b"\0as"[..],
+        b"\0asm",
+        &whole[..9],
+        &whole[..100],
+        &whole[..whole.len() / 2],
+        &whole[..whole.len() - 1],
+        &program[..program.len() - 3],
+    ] {
+        assert_eq!(
+            refusal(part),
+            "the file ends too early: it was cut off, or is still being written",
+            "{}",
+            part.len()
+        );
+    }
+}
+
+#[test]
+fn text() {
+    assert_eq!(
+        refusal(b"#!/bin/sh\nexec jobq\n"),
+        "this is text, not WebAssembly; it begins with \"#!/bin/sh\\nexec j\""
+    );
+    assert_eq!(refusal(b"  (module)"), "this is WebAssembly as text; make a binary of it with `wasm-tools parse`");
+}
+
+#[test]
+fn native_code() {
+    let said = "this is native code, not WebAssembly; neither programs nor `.cwasm` files are taken, only the `.wasm` they were made from";
+    let this_test = std::fs::read(std::env::current_exe().expect("a path")).expect("this test");
+    assert_eq!(refusal(&this_test), said);
+    let engine = super::support::SANDBOX.engine(Metering::Time).expect("an engine");
+    assert_eq!(refusal(&engine.precompile_component(&component("(component)")).expect("it compiles")), said);
+}
+
+#[test]
+fn other_bytes() {
+    assert_eq!(refusal(b"\x1f\x8b\x08\0\xff"), "this is not WebAssembly; it begins with the bytes 1f8b0800ff");
+}
+
+#[test]
+fn invalid_code() {
+    let wasm = component(
+        r#"(module (memory (export "memory") 1) (func (export "_start") (drop (i32.add (i32.const 1) (i64.const 1)))))"#,
+    );
+    let said = refusal(&wasm);
+    assert!(said.starts_with("this is not valid WebAssembly, or uses a feature this host does not have: "), "{said}");
+}
+
+#[test]
+fn a_module_with_no_way_in() {
+    let said = refusal(&component(r#"(module (func (export "run")))"#));
+    assert!(said.starts_with("this is a core module with neither `_start` (a program) nor"), "{said}");
+}
+
+#[test]
+fn a_module_that_does_not_become_a_component() {
+    let said = refusal(&component(r#"(module (import "env" "emscripten" (func)) (func (export "_start")))"#));
+    assert!(said.starts_with("cannot make a component of this core module: ") && said.contains("emscripten"), "{said}");
+}
+
+#[test]
+fn a_component_of_another_world() {
+    let wanted = "; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`";
+    assert_eq!(refusal(&component("(component)")), format!("it exports nothing{wanted}"));
+    let adder = r#"(component
+        (core module $m (func (export "add") (param i32 i32) (result i32) (i32.const 3)))
+        (core instance $i (instantiate $m))
+        (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#;
+    assert_eq!(refusal(&component(adder)), format!("it exports `add`{wanted}"));
+}
+
+/// A program that imports `import` besides.
+fn importing(import: &str) -> Vec<u8> {
+    component(&format!(
+        r#"(component
+            {import}
+            (core module $m (func (export "run") (result i32) (i32.const 0)))
+            (core instance $i (instantiate $m))
+            (func $run (result (result)) (canon lift (core func $i "run")))
+            (instance $exported (export "run" (func $run)))
+            (export "wasi:cli/run@0.2.0" (instance $exported)))"#
+    ))
+}
+
+#[test]
+fn a_good_program_is_taken() {
+    let plugin = load(&importing(""), Metering::Time).expect("a program");
+    assert_eq!((plugin.kind(), plugin.imports(), plugin.metering()), (Kind::Program, &[][..], Metering::Time));
+}
+
+#[test]
+fn what_nobody_offers() {
+    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.x`";
+    let said = refusal(&importing(r#"(import "acme:tools/gears" (instance (export "turn" (func))))"#));
+    assert_eq!(said, format!("it imports `turn` of `acme:tools/gears`{offered}"));
+    let said = refusal(&importing(r#"(import "jobq:handler/log@0.1.0" (instance (export "shout" (func))))"#));
+    assert_eq!(said, format!("it imports `shout` of `jobq:handler/log@0.1.0`{offered}"));
+    let said = refusal(&importing(r#"(import "lonely" (func))"#));
+    assert_eq!(said, format!("it imports `lonely`{offered}"));
+}
+
+#[test]
+fn an_import_of_another_type() {
+    let import = r#"(import "jobq:handler/context@0.1.0" (instance (export "is-cancelled" (func (result u32)))))"#;
+    let said = refusal(&importing(import));
+    assert!(
+        said.starts_with("its import `is-cancelled` of `jobq:handler/context@0.1.0` has another type than"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_export_of_another_type() {
+    let handler = r#"(component
+        (core module $m (func (export "handle") (result i32) (i32.const 0)))
+        (core instance $i (instantiate $m))
+        (func $handle (result u32) (canon lift (core func $i "handle")))
+        (instance $exported (export "handle" (func $handle)))
+        (export "jobq:handler/handler@0.1.0" (instance $exported)))"#;
+    let said = refusal(&component(handler));
+    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has another type than"), "{said}");
+}
+
+#[test]
+fn a_newer_contract() {
+    let handler = r#"(component
+        (core module $m (func (export "handle") (result i32) (i32.const 0)))
+        (core instance $i (instantiate $m))
+        (func $handle (result u32) (canon lift (core func $i "handle")))
+        (instance $exported (export "handle" (func $handle)))
+        (export "jobq:handler/handler@0.2.0" (instance $exported)))"#;
+    let said = "it was built for the contract `jobq:handler@0.2.0`, and this jobq serves `jobq:handler@0.1.x`; \
+        rebuild it for 0.1, or update jobq";
+    assert_eq!(refusal(&component(handler)), said);
+    assert_eq!(refusal(&importing(r#"(import "jobq:handler/log@0.2.0" (instance))"#)), said);
+}
+
+#[test]
+fn a_patch_of_the_contract_is_served() {
+    let module = handler_doing("", "");
+    let bytes = jobq::sandbox::componentize(&module).expect("a component");
+    let (old, new) = (b"jobq:handler/handler@0.1.0", b"jobq:handler/handler@0.1.1");
+    let mut newer = bytes.into_owned();
+    for at in 0..newer.len() - old.len() {
+        if newer[at..].starts_with(old) {
+            newer[at..at + old.len()].copy_from_slice(new);
+        }
+    }
+    assert_eq!(load(&newer, Metering::Time).expect("it loads").kind(), Kind::Handler);
+}
+
+#[test]
+fn asynchronous_components() {
+    let said = "it uses asynchronous functions of the component model (WASI 0.3), which this host does not run; \
+        build it for WASI 0.2 (with componentize-qjs: `--sync`)";
+    let task = r#"(component
+        (core func $return (canon task.return (result u32)))
+        (core module $m (import "" "r" (func (param i32))))
+        (core instance (instantiate $m (with "" (instance (export "r" (func $return)))))))"#;
+    assert_eq!(refusal(&component(task)), said);
+    assert_eq!(refusal(&importing(r#"(import "wasi:clocks/monotonic-clock@0.3.0" (instance))"#)), said);
+}
+
+#[test]
+fn a_memory_that_no_type_may_have() {
+    let said = "it needs 375.0 MiB of memory to start, more than any job type may have (256.0 MiB); raise `memory` in jobq.toml";
+    assert_eq!(refusal(&handler_doing("(memory 6000)", "")), said);
+}
+
+#[test]
+fn more_parts_than_a_guest_may_have() {
+    let said = refusal(&handler_doing(&"(memory 1)".repeat(10), ""));
+    assert!(said.starts_with("it is larger than a guest may be: "), "{said}");
+    let said = refusal(&handler_doing("(table 100000 funcref)", ""));
+    assert!(said.starts_with("it is larger than a guest may be: "), "{said}");
+}
+
+#[test]
+fn no_guest_code_runs_while_a_file_is_loaded() {
+    load(&handler_doing("(func $begin (loop (br 0))) (start $begin)", ""), Metering::Time).expect("it loads");
+    load(&handler_doing("(func $begin unreachable) (start $begin)", ""), Metering::Time).expect("it loads");
+}
+
+#[test]
+fn imports_can_be_listed() {
+    let plugin = load(&file("echo"), Metering::Fuel).expect("it loads");
+    assert!(plugin.imports().iter().all(|name| name.contains(':')), "{:?}", plugin.imports());
+    assert_eq!(plugin.metering(), Metering::Fuel);
+}
+
+#[test]
+fn a_handler_without_its_function_is_refused() {
+    let module = r#"(module (memory (export "memory") 1) (func (export "something") (result i32) (i32.const 1)))"#;
+    assert!(matches!(load(&handler(module), Metering::Time), Err(LoadError::Encode(_))));
+}

@@ -1,0 +1,123 @@
+//! The memory limit: all memories and tables together.
+
+use jobq::sandbox::Outcome;
+
+use super::support::{MIB, Run};
+
+fn assert_out_of_memory(outcome: &Outcome, figures: &str) {
+    let Outcome::OutOfMemory(text) = outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(figures), "{text}");
+}
+
+#[tokio::test]
+async fn a_guest_that_wants_too_much_is_out_of_memory() {
+    let (report, _) = Run::guest("hog", r#"{"mib":200}"#).memory(64 * MIB).beside_a_neighbour().await;
+    assert_out_of_memory(&report.outcome, "its memory limit of 64.0 MiB and asked for ");
+    assert!(report.peak_memory > 60 * MIB as u64 && report.peak_memory <= 64 * MIB as u64, "{report:?}");
+}
+
+#[tokio::test]
+async fn a_guest_within_its_limit_is_not() {
+    let report = Run::guest("hog", r#"{"mib":20}"#).alone().await;
+    assert_eq!(report.outcome, Outcome::Completed("20".into()));
+    assert!(report.peak_memory >= 20 * MIB as u64 && report.peak_memory < 40 * MIB as u64, "{report:?}");
+}
+
+/// Grows by 10 MiB six times, whatever the answers, and then gives up or not.
+fn growing(memories: &str, grow: &str, end: &str) -> Run {
+    let fields = format!("{memories} (global $left (mut i32) (i32.const 6))");
+    let body = format!(
+        "(loop {grow}
+            (global.set 0 (i32.sub (global.get 0) (i32.const 1)))
+            (br_if 0 (i32.gt_s (global.get 0) (i32.const 0))))
+         {end}"
+    );
+    Run::handler_doing(&fields, &body)
+}
+
+#[tokio::test]
+async fn a_refused_growth_that_the_guest_can_live_with_is_no_failure() {
+    let run = growing("", "(drop (memory.grow (i32.const 160)))", "").memory(32 * MIB);
+    let report = run.alone().await;
+    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.peak_memory, 30 * MIB as u64 + (64 << 10));
+}
+
+#[tokio::test]
+async fn a_trap_after_a_refused_growth_is_out_of_memory() {
+    let run = growing("", "(drop (memory.grow (i32.const 160)))", "unreachable").memory(32 * MIB);
+    let (report, _) = run.beside_a_neighbour().await;
+    assert_out_of_memory(
+        &report.outcome,
+        "it held 30.1 MiB of its memory limit of 32.0 MiB and asked for 10.0 MiB more",
+    );
+}
+
+#[tokio::test]
+async fn many_memories_are_added_up() {
+    let grow = "(drop (memory.grow 1 (i32.const 160))) (drop (memory.grow 2 (i32.const 160)))";
+    let run = growing("(memory 1) (memory 1)", grow, "unreachable").memory(32 * MIB);
+    let (report, _) = run.beside_a_neighbour().await;
+    assert_out_of_memory(&report.outcome, "of its memory limit of 32.0 MiB");
+    assert!(report.peak_memory <= 32 * MIB as u64, "{report:?}");
+}
+
+#[tokio::test]
+async fn tables_count_as_memory() {
+    let table = "(table 1 funcref)";
+    let grow = "(drop (table.grow 0 (ref.null func) (i32.const 3000)))";
+    let run = growing(table, grow, "unreachable").memory(128 << 10);
+    let (report, _) = run.beside_a_neighbour().await;
+    assert_out_of_memory(&report.outcome, "of its memory limit of 128.0 KiB and asked for 23.4 KiB more");
+}
+
+#[tokio::test]
+async fn a_table_has_an_end_of_its_own() {
+    let grow = "(drop (table.grow 0 (ref.null func) (i32.const 1000000)))";
+    let (report, _) = growing("(table 1 funcref)", grow, "unreachable").beside_a_neighbour().await;
+    assert_out_of_memory(&report.outcome, "a table of 1000001 elements, more than the 20000 any may have");
+}
+
+#[tokio::test]
+async fn a_memory_that_begins_over_the_limit_is_out_of_memory() {
+    let run = Run::handler_doing("(memory 1000)", "").memory(32 * MIB);
+    assert!(run.plugin.minimum_memory() > 60 * MIB as u64);
+    let (report, _) = run.beside_a_neighbour().await;
+    assert_out_of_memory(&report.outcome, "its memory limit of 32.0 MiB and asked for 62.5 MiB more");
+}
+
+/// wasmtime reports a growth beyond 4 GiB as failed without having asked: that must not count as giving back.
+#[tokio::test]
+async fn absurd_growths_do_not_make_room() {
+    let grow = "(drop (memory.grow (i32.const 160))) (drop (memory.grow (i32.const 0x7fffffff)))";
+    let report = growing("", grow, "").memory(32 * MIB).alone().await;
+    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.peak_memory, 30 * MIB as u64 + (64 << 10));
+}
+
+#[tokio::test]
+async fn a_maximum_that_the_guest_set_itself_is_not_our_refusal() {
+    let run = growing("(memory $own 1 2)", "(drop (memory.grow $own (i32.const 160)))", "unreachable");
+    let report = run.alone().await;
+    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+}
+
+#[tokio::test]
+async fn endless_recursion_is_a_trap() {
+    let (report, _) = Run::guest("recurse", "{}").beside_a_neighbour().await;
+    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    assert!(text.contains("call stack exhausted"), "{text}");
+    assert!(text.len() < 16 << 10, "{} bytes", text.len());
+}
+
+#[tokio::test]
+async fn handles_have_an_end() {
+    let (report, _) = Run::guest("leak_handles", "{}").beside_a_neighbour().await;
+    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+}
+
+#[tokio::test]
+async fn no_call_fills_the_memory_of_the_host() {
+    let (report, _) = Run::guest("random_flood", "{}").beside_a_neighbour().await;
+    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+}

@@ -1,0 +1,14 @@
+//! One hostile guest for each limit, each beside a neighbour that must not notice; and every kind of file that is no guest.
+
+mod answers;
+mod follow_ups;
+mod fuel;
+mod grants;
+mod load;
+mod memory;
+mod output;
+mod programs;
+mod slots;
+mod stop;
+mod support;
+mod time;

@@ -1,0 +1,73 @@
+//! More guests than slots wait; the pool never runs out.
+
+use std::sync::Arc;
+
+use jobq::sandbox::{Grants, Metering, Options, Outcome, Sandbox, Tap, componentize};
+use wasmtime::component::Component;
+
+use super::support::{MIB, Taken, ample, call, file, handler_doing};
+
+fn small() -> (Arc<Sandbox>, impl Fn(&[u8]) -> jobq::sandbox::Plugin) {
+    let sandbox = Arc::new(Sandbox::new(Options { slots: 2, max_memory: 64 * MIB }).expect("a sandbox"));
+    let load = {
+        let sandbox = Arc::clone(&sandbox);
+        move |wasm: &[u8]| {
+            let engine = sandbox.engine(Metering::Time).expect("an engine");
+            let component =
+                Component::from_binary(engine, &componentize(wasm).expect("a component")).expect("it compiles");
+            sandbox.link(&component, Metering::Time).expect("it links")
+        }
+    };
+    (sandbox, load)
+}
+
+async fn run(sandbox: Arc<Sandbox>, plugin: jobq::sandbox::Plugin, payload: &'static str, tap: Arc<Tap>) -> Outcome {
+    let (limits, grants) = (ample(Metering::Time), Grants::default());
+    sandbox.run(&plugin, call(payload), &limits, &grants, tap, Arc::new(Taken::default())).await.outcome
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_guests_than_slots_wait_for_one() {
+    let (sandbox, load) = small();
+    // As many memories and tables as a guest may have, so that a pool that counts too few of them would run out.
+    let greedy = load(&handler_doing("(memory 1) (memory 1) (memory 1) (table 1 funcref) (table 1 funcref)", ""));
+    let sleepy = load(&file("sleep"));
+    let running: Vec<_> = (0..20)
+        .map(|n| {
+            let (plugin, payload) = if n % 2 == 0 { (greedy.clone(), "{}") } else { (sleepy.clone(), r#"{"ms":20}"#) };
+            tokio::spawn(run(Arc::clone(&sandbox), plugin, payload, Arc::default()))
+        })
+        .collect();
+    for guest in running {
+        let outcome = guest.await.expect("the host does not panic");
+        assert!(matches!(outcome, Outcome::Completed(_)), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_waits_for_a_slot_can_be_stopped() {
+    let (sandbox, load) = small();
+    let sleepy = load(&file("sleep"));
+    let taps: Vec<Arc<Tap>> = (0..3).map(|_| Arc::default()).collect();
+    let running: Vec<_> = taps
+        .iter()
+        .map(|tap| tokio::spawn(run(Arc::clone(&sandbox), sleepy.clone(), r#"{"ms":600000}"#, Arc::clone(tap))))
+        .collect();
+    for tap in taps.iter().rev() {
+        tokio::task::yield_now().await;
+        tap.stop();
+    }
+    for guest in running {
+        assert_eq!(guest.await.expect("the host does not panic"), Outcome::Stopped);
+    }
+}
+
+#[test]
+fn settings_have_one_hash_and_every_engine_its_own() {
+    let hash = |max_memory, metering| {
+        let sandbox = Sandbox::new(Options { slots: 2, max_memory }).expect("a sandbox");
+        sandbox.settings_hash(metering).expect("an engine")
+    };
+    assert_eq!(hash(64 * MIB, Metering::Fuel), hash(128 * MIB, Metering::Fuel));
+    assert_ne!(hash(64 * MIB, Metering::Fuel), hash(64 * MIB, Metering::Time));
+}

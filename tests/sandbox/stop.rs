@@ -1,0 +1,70 @@
+//! Stopping a guest from outside, and asking it to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobq::sandbox::{Outcome, Report};
+
+use super::support::Run;
+
+/// Starts a guest, waits until it runs, and stops it.
+async fn stopped(run: Run) -> Report {
+    let tap = Arc::clone(&run.tap);
+    let running = tokio::spawn(async move { run.alone().await });
+    // On the one thread of this test, the guest has its first turn before this comes back.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    tap.stop();
+    running.await.expect("the host does not panic")
+}
+
+#[tokio::test]
+async fn a_spinning_guest_can_be_stopped() {
+    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, Outcome::Stopped);
+}
+
+#[tokio::test]
+async fn a_guest_that_sleeps_in_the_host_can_be_stopped() {
+    assert_eq!(stopped(Run::guest("sleep", r#"{"ms":600000}"#)).await.outcome, Outcome::Stopped);
+}
+
+#[tokio::test]
+async fn a_guest_that_spins_in_its_start_function_can_be_stopped() {
+    let run = Run::handler_doing("(func $begin (loop (br 0))) (start $begin)", "");
+    assert_eq!(stopped(run).await.outcome, Outcome::Stopped);
+}
+
+#[tokio::test]
+async fn a_guest_that_was_stopped_before_does_not_start() {
+    let run = Run::guest("context", "{}");
+    run.tap.stop();
+    let report = run.alone().await;
+    assert_eq!((report.outcome, report.duration), (Outcome::Stopped, Duration::ZERO));
+    assert_eq!(run.tap.take_lines(), []);
+}
+
+#[tokio::test]
+async fn stopping_one_guest_leaves_its_neighbour_alone() {
+    let neighbour = tokio::spawn(async { Run::guest("sleep", r#"{"ms":300}"#).alone().await });
+    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, Outcome::Stopped);
+    assert_eq!(neighbour.await.expect("the host does not panic").outcome, Outcome::Completed("300".into()));
+}
+
+#[tokio::test]
+async fn a_guest_sees_that_it_is_cancelled() {
+    let run = Run::guest("polite", "{}");
+    let tap = Arc::clone(&run.tap);
+    let running = tokio::spawn(async move { run.alone().await });
+    while tap.take_progress().is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tap.cancel();
+    assert_eq!(running.await.expect("the host does not panic").outcome, Outcome::Fatal("cancelled politely".into()));
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_gives_its_slot_back() {
+    for _ in 0..200 {
+        let run = Run::guest("sleep", r#"{"ms":600000}"#);
+        assert!(tokio::time::timeout(Duration::from_millis(1), run.alone()).await.is_err());
+    }
+}

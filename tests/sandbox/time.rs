@@ -1,0 +1,106 @@
+//! The time limit.
+
+use std::time::{Duration, Instant};
+
+use jobq::sandbox::{Metering, Outcome};
+
+use super::support::{Run, handler_doing, load};
+
+const LIMIT: Duration = Duration::from_millis(300);
+
+fn assert_timed_out(outcome: &Outcome, place: &str) {
+    let Outcome::TimedOut(text) = outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("its time limit of 300ms"), "{text}");
+    assert!(text.contains(place), "{text}");
+}
+
+#[tokio::test]
+async fn a_loop_is_stopped_by_its_time() {
+    let (report, _) = Run::guest("spin", "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at spin");
+    assert!(report.duration >= LIMIT);
+}
+
+#[tokio::test]
+async fn a_loop_whose_fuel_is_counted_is_stopped_by_its_time() {
+    let plugin = super::support::guest("spin", Metering::Fuel);
+    let (report, _) = Run::of(plugin, "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at spin");
+    assert_eq!(report.fuel, None);
+}
+
+#[tokio::test]
+async fn a_loop_in_a_start_function_is_stopped() {
+    let run = Run::handler_doing("(func $begin (loop (br 0))) (start $begin)", "");
+    let (report, _) = run.timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at begin");
+}
+
+#[tokio::test]
+async fn a_loop_where_the_host_asks_for_room_for_the_payload_is_stopped() {
+    let module = r#"(module
+        (memory (export "memory") 1)
+        (func $room (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (loop (br 0)) unreachable)
+        (func (export "jobq:handler/handler@0.1.0#handle") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 16)))"#;
+    let plugin = load(&super::support::handler(module), Metering::Time).expect("a handler");
+    let (report, _) = Run::of(plugin, "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at ");
+}
+
+#[tokio::test]
+async fn a_guest_that_sleeps_in_the_host_is_stopped() {
+    let (report, _) = Run::guest("sleep", r#"{"ms":600000}"#).timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "waiting inside a call of the host");
+    assert!(report.duration >= LIMIT);
+}
+
+#[tokio::test]
+async fn a_guest_that_needs_less_than_its_time_is_not_stopped() {
+    let report = Run::guest("sleep", r#"{"ms":50}"#).alone().await;
+    assert_eq!(report.outcome, Outcome::Completed("50".into()));
+    assert!(report.duration >= Duration::from_millis(50), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_limit_that_no_clock_can_reach_is_none() {
+    let report = Run::guest("echo", "{}").timeout(Duration::MAX).alone().await;
+    assert_eq!(report.outcome, Outcome::Completed("{}".into()));
+}
+
+/// All on one thread: four guests that never yield, and a timer that must fire between their turns.
+#[tokio::test]
+async fn timers_fire_while_guests_spin() {
+    let spinning: Vec<_> = (0..4)
+        .map(|_| tokio::spawn(async { Run::guest("spin", "{}").timeout(Duration::from_secs(2)).alone().await }))
+        .collect();
+    let (start, mut fired) = (Instant::now(), 0);
+    while !spinning.iter().all(|guest| guest.is_finished()) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        fired += 1;
+    }
+    assert!(fired >= 8, "{fired} times in {:?}", start.elapsed());
+    for guest in spinning {
+        let report = guest.await.expect("the host does not panic");
+        assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_timeout_leaves_the_others_alone() {
+    let sleeping: Vec<_> =
+        (0..5).map(|_| tokio::spawn(async { Run::guest("sleep", r#"{"ms":600}"#).alone().await })).collect();
+    let (report, _) = Run::guest("spin", "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at spin");
+    for guest in sleeping {
+        assert_eq!(guest.await.expect("the host does not panic").outcome, Outcome::Completed("600".into()));
+    }
+}
+
+#[tokio::test]
+async fn filling_a_large_memory_again_and_again_is_stopped() {
+    let fill = "(drop (memory.grow (i32.const 1023)))
+        (loop (memory.fill (i32.const 2048) (i32.const 1) (i32.const 67000000)) (br 0))";
+    let plugin = load(&handler_doing("", fill), Metering::Time).expect("a handler");
+    let (report, _) = Run::of(plugin, "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at handle");
+}

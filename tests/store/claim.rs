@@ -1,0 +1,171 @@
+//! A worker takes due jobs.
+
+use std::time::Duration;
+
+use jobq::queue::{Claim, Claimed, Due, Id, NewJob, Next, Status, Timestamp};
+
+use super::{DAY, HOUR, Queue, claim, due_in, failure, is_since, job, receipt, want};
+
+fn ids(jobs: &[Claimed]) -> Vec<Id> {
+    jobs.iter().map(|job| job.id.clone()).collect()
+}
+
+/// So many minutes before some instant in the past.
+fn before(minutes: i64) -> Due {
+    Due::At(Timestamp::from_millis(1_700_000_000_000 - minutes * 60_000))
+}
+
+#[tokio::test]
+async fn a_claimed_job_is_running_under_a_lease() {
+    let queue = Queue::fresh();
+    let watch = queue.bystanders().await;
+    let id = queue.add(NewJob { max_attempts: Some(4), timeout: Some(DAY), ..job("work") }).await;
+    let start = Timestamp::now();
+    let claimed = queue.claim(5).await.remove(0);
+    assert_eq!((&claimed.id, claimed.job_type.as_str(), claimed.attempt), (&id, "work", 1));
+    assert_eq!(claimed.payload.as_deref(), Ok(r#"{"to":"ada"}"#));
+    assert_eq!((claimed.max_attempts, claimed.timeout), (Some(4), Some(DAY)));
+    let stored = queue.job(&id).await;
+    assert_eq!((stored.status, stored.lease, stored.attempts), (Status::Running, 1, 0));
+    assert_eq!(claimed.lease.token, 1);
+    assert!(is_since(stored.started_at.unwrap(), start));
+    assert_eq!(stored.lease_until, Some(stored.started_at.unwrap().after(HOUR)));
+    assert_eq!((stored.worker.as_deref(), stored.completed_at), (Some("tester"), None));
+    assert!(queue.claim(5).await.is_empty());
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
+async fn a_claim_keeps_the_last_error_and_forgets_the_progress() {
+    let queue = Queue::fresh();
+    let claimed = queue.running().await;
+    queue.store.record(vec![super::record::progress(&claimed, 40, "half")]).await.unwrap();
+    queue.store.fail(receipt(&claimed), failure(Next::Retry(Duration::ZERO))).await.unwrap();
+    let again = queue.claim(1).await.remove(0);
+    assert_eq!((again.lease.token, again.attempt), (2, 2));
+    let stored = queue.job(&again.id).await;
+    assert_eq!((stored.error.as_deref(), stored.progress), (Some("no luck"), None));
+}
+
+#[tokio::test]
+async fn jobs_come_by_priority_then_time_then_insertion() {
+    let queue = Queue::fresh();
+    let jobs = [(0, 5), (9, 1), (0, 7), (-3, 99), (9, 1), (0, 5), (9, 2)];
+    let mut added = Vec::new();
+    for (priority, minutes) in jobs {
+        added.push(queue.add(NewJob { priority, due: before(minutes), ..job("work") }).await);
+    }
+    let order = [6, 1, 4, 2, 0, 5, 3].map(|place: usize| added[place].clone());
+    let mut taken = Vec::new();
+    for most in [1, 2, 9] {
+        taken.extend(ids(&queue.claim(most).await));
+    }
+    assert_eq!(taken, order);
+}
+
+#[tokio::test]
+async fn many_jobs_of_few_instants_keep_their_order() {
+    let queue = Queue::fresh();
+    let jobs: Vec<NewJob> =
+        (0..500).map(|n| NewJob { priority: n % 3, due: before(i64::from(n % 7)), ..job("work") }).collect();
+    let mut expected: Vec<(i16, Timestamp, usize, Id)> = Vec::new();
+    for (place, job) in jobs.iter().enumerate() {
+        let Due::At(at) = job.due else { unreachable!() };
+        expected.push((-job.priority, at, place, job.id.clone()));
+    }
+    expected.sort();
+    queue.store.enqueue(jobs).await.unwrap();
+    let mut taken = Vec::new();
+    for most in [1, 7, 64, 100, 500] {
+        taken.extend(ids(&queue.claim(most).await));
+    }
+    assert_eq!(taken, expected.into_iter().map(|(.., id)| id).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn across_types_the_same_order_holds_and_each_type_its_limit() {
+    let queue = Queue::fresh();
+    let mut added = Vec::new();
+    for (name, priority, minutes) in
+        [("mail", 0, 1), ("report", 5, 1), ("mail", 5, 2), ("mail", 5, 3), ("report", 0, 2), ("other", 99, 9)]
+    {
+        added.push(queue.add(NewJob { priority, due: before(minutes), ..job(name) }).await);
+    }
+    let wants = vec![want("mail", 2), want("report", 9), want("absent", 9), want("other", 0)];
+    let claims = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap();
+    assert_eq!(ids(&claims.jobs), [3, 2, 1, 4].map(|place: usize| added[place].clone()));
+}
+
+#[tokio::test]
+async fn the_limit_holds_over_all_types() {
+    let queue = Queue::fresh();
+    for name in ["a", "b", "a", "b"] {
+        queue.add(job(name)).await;
+    }
+    let wants = vec![want("a", 9), want("b", 9)];
+    let claims = queue.store.claim(Claim { wants, limit: 3, ..claim("work", 1) }).await.unwrap();
+    assert_eq!(claims.jobs.len(), 3);
+    let nothing = queue.store.claim(claim("a", 0)).await.unwrap();
+    assert!(nothing.jobs.is_empty());
+}
+
+#[tokio::test]
+async fn a_type_named_twice_is_claimed_once() {
+    let queue = Queue::fresh();
+    let id = queue.add(job("work")).await;
+    let wants = vec![want("work", 9), want("work", 9)];
+    let claims = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap();
+    assert_eq!(ids(&claims.jobs), [id]);
+}
+
+#[tokio::test]
+async fn a_job_is_never_claimed_before_its_time() {
+    let queue = Queue::fresh();
+    let later = queue.add(NewJob { priority: 9, ..due_in(HOUR) }).await;
+    let soon = queue.add(job("work")).await;
+    let claims = queue.store.claim(claim("work", 9)).await.unwrap();
+    assert_eq!(ids(&claims.jobs), [soon]);
+    let due = claims.next_due.unwrap();
+    assert!(due <= HOUR && due > HOUR / 2, "{due:?}");
+    assert_eq!(queue.job(&later).await.status, Status::Pending);
+}
+
+#[tokio::test]
+async fn the_next_time_is_the_earliest_over_all_wanted_types_and_priorities() {
+    let queue = Queue::fresh();
+    for (name, priority, hours) in [("a", 5, 9), ("a", -5, 3), ("b", 0, 2), ("b", 7, 5), ("c", 0, 1)] {
+        queue.add(NewJob { priority, due: Due::In(HOUR * hours), ..job(name) }).await;
+    }
+    let wants = vec![want("a", 1), want("b", 1)];
+    let due = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap().next_due.unwrap();
+    assert!(due <= HOUR * 2 && due > HOUR, "{due:?}");
+    assert_eq!(queue.store.claim(claim("absent", 9)).await.unwrap().next_due, None);
+}
+
+#[tokio::test]
+async fn a_failed_job_waits_for_its_time_like_a_pending_one() {
+    let queue = Queue::fresh();
+    let claimed = queue.running().await;
+    queue.store.fail(receipt(&claimed), failure(Next::Retry(DAY))).await.unwrap();
+    let claims = queue.store.claim(claim("work", 9)).await.unwrap();
+    assert!(claims.jobs.is_empty() && claims.next_due.unwrap() > HOUR);
+}
+
+#[tokio::test]
+async fn jobs_are_claimed_once_by_many_workers() {
+    let queue = Queue::fresh();
+    queue.store.enqueue((0..200).map(|_| job("work")).collect()).await.unwrap();
+    let workers: Vec<_> = (0..20)
+        .map(|_| {
+            let store = queue.store.clone();
+            tokio::spawn(async move { store.claim(claim("work", 20)).await.unwrap().jobs })
+        })
+        .collect();
+    let mut taken = Vec::new();
+    for worker in workers {
+        taken.extend(ids(&worker.await.unwrap()));
+    }
+    taken.sort();
+    taken.dedup();
+    assert_eq!(taken.len(), 200);
+}

@@ -1,0 +1,243 @@
+//! The suite that holds every backend of the store to its contract: one file a verb.
+//!
+//! Start with [`Queue::fresh`]. `JOBQ_TEST_BACKEND` chooses the backend; `sqlite` is the default.
+//! What only a SQLite file can get wrong stands in `sqlite/`.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
+mod cancel;
+mod changed;
+mod claim;
+mod complete;
+mod daemons;
+mod enqueue;
+mod fail;
+mod give_back;
+mod model;
+mod moves;
+mod prune;
+mod read;
+mod record;
+mod release;
+mod renew;
+mod rescue;
+mod retry;
+mod snooze;
+mod sqlite;
+mod text;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::{
+    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobType, LogLine,
+    LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
+    Timestamp, Want,
+};
+
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
+/// A fresh queue in some backend.
+pub(crate) struct Queue {
+    pub(crate) store: Arc<dyn Store>,
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+impl Queue {
+    pub(crate) fn fresh() -> Self {
+        match std::env::var("JOBQ_TEST_BACKEND").as_deref() {
+            Ok("sqlite") | Err(_) => Self::sqlite(),
+            Ok(other) => panic!("there is no backend `{other}`"),
+        }
+    }
+
+    fn sqlite() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { durability: Durability::Normal, ..Options::new(directory.path().join("queue.db")) };
+        let store = SqliteStore::open(options, OpenMode::Create).unwrap();
+        Self { store: Arc::new(store), _kept: Box::new(directory) }
+    }
+
+    /// Enqueues one job.
+    pub(crate) async fn add(&self, job: NewJob) -> Id {
+        match self.store.enqueue(vec![job]).await.unwrap().remove(0) {
+            Enqueued::Added(id) => id,
+            Enqueued::Held(id) => panic!("its key is held by {id}"),
+        }
+    }
+
+    /// Claims up to `most` jobs of type `work` with leases of an hour.
+    pub(crate) async fn claim(&self, most: usize) -> Vec<Claimed> {
+        self.store.claim(claim("work", most)).await.unwrap().jobs
+    }
+
+    /// Enqueues a job of type `work` and claims it.
+    pub(crate) async fn running(&self) -> Claimed {
+        self.add(job("work")).await;
+        self.claim(1).await.remove(0)
+    }
+
+    pub(crate) async fn job(&self, id: &Id) -> Job {
+        self.store.find(id).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn all(&self) -> Vec<Job> {
+        self.store.list(Filter { status: None, job_type: None, limit: usize::MAX }).await.unwrap()
+    }
+
+    pub(crate) async fn outcomes(&self, id: &Id) -> Vec<Outcome> {
+        self.store.attempts(id).await.unwrap().iter().map(|attempt| attempt.outcome).collect()
+    }
+
+    /// Brings a job of type `work` into a state, and returns its latest lease.
+    pub(crate) async fn standing(&self, status: Status) -> Claimed {
+        self.standing_in("work", status).await
+    }
+
+    async fn standing_in(&self, name: &str, status: Status) -> Claimed {
+        let id = self.add(job(name)).await;
+        let claimed = self.store.claim(claim(name, 1)).await.unwrap().jobs.remove(0);
+        assert_eq!(claimed.id, id, "something else of type `{name}` was waiting");
+        let end = receipt(&claimed);
+        let recorded = match status {
+            Status::Pending => self.store.give_back(end).await.unwrap(),
+            Status::Running => Recorded::Yes,
+            Status::Completed => self.store.complete(end, "done".into(), vec![]).await.unwrap(),
+            Status::Failed => self.store.fail(end, failure(Next::Retry(Duration::ZERO))).await.unwrap(),
+            Status::Dead => self.store.fail(end, failure(Next::Dead)).await.unwrap(),
+            Status::Cancelled => {
+                self.store.cancel(&id).await.unwrap();
+                Recorded::Yes
+            }
+        };
+        assert_eq!(recorded, Recorded::Yes);
+        assert_eq!(self.job(&id).await.status, status);
+        claimed
+    }
+
+    /// Jobs of other types, one in each state, that nothing in the test may touch.
+    pub(crate) async fn bystanders(&self) -> Bystanders {
+        self.bystanders_in(&Status::ALL).await
+    }
+
+    pub(crate) async fn bystanders_in(&self, states: &[Status]) -> Bystanders {
+        let mut ids = Vec::new();
+        for &status in states {
+            ids.push(self.standing_in(&format!("bystander-{status}"), status).await.id);
+        }
+        Bystanders { before: self.look_at(ids).await }
+    }
+
+    async fn look_at(&self, ids: Vec<Id>) -> Vec<Whole> {
+        let mut whole = Vec::new();
+        for id in ids {
+            let (attempts, logs) = (self.store.attempts(&id).await.unwrap(), self.store.logs(&id, 0).await.unwrap());
+            whole.push((self.job(&id).await, attempts, logs));
+        }
+        whole
+    }
+}
+
+type Whole = (Job, Vec<AttemptRecord>, Vec<LogLine>);
+
+/// Rows that must not change.
+pub(crate) struct Bystanders {
+    before: Vec<Whole>,
+}
+
+impl Bystanders {
+    pub(crate) async fn are_unharmed(&self, queue: &Queue) {
+        let ids = self.before.iter().map(|(job, ..)| job.id.clone()).collect();
+        assert_eq!(queue.look_at(ids).await, self.before);
+    }
+}
+
+pub(crate) fn job_type(name: &str) -> JobType {
+    JobType::parse(name).unwrap()
+}
+
+pub(crate) fn job(name: &str) -> NewJob {
+    NewJob::new(job_type(name), Payload::parse(r#"{"to":"ada"}"#.into(), 1 << 20).unwrap())
+}
+
+pub(crate) fn keyed(key: &str) -> NewJob {
+    NewJob { key: Some(key.into()), ..job("work") }
+}
+
+pub(crate) fn due_in(delay: Duration) -> NewJob {
+    NewJob { due: Due::In(delay), ..job("work") }
+}
+
+pub(crate) fn want(name: &str, most: usize) -> Want {
+    Want { job_type: job_type(name), most }
+}
+
+pub(crate) fn claim(name: &str, most: usize) -> Claim {
+    Claim { wants: vec![want(name, most)], limit: most, lease: HOUR, worker: "tester".into() }
+}
+
+/// Enqueues each job by itself, all at the same time.
+pub(crate) async fn at_once(
+    queue: &Queue,
+    jobs: impl Iterator<Item = NewJob>,
+) -> Vec<Result<Vec<Enqueued>, StoreError>> {
+    let enqueue = |job| {
+        let store = Arc::clone(&queue.store);
+        tokio::spawn(async move { store.enqueue(vec![job]).await })
+    };
+    let mut answers = Vec::new();
+    for call in jobs.map(enqueue).collect::<Vec<_>>() {
+        answers.push(call.await.unwrap());
+    }
+    answers
+}
+
+/// What is known about an attempt that took no time.
+pub(crate) fn receipt(claimed: &Claimed) -> Receipt {
+    Receipt {
+        lease: claimed.lease,
+        attempt: claimed.attempt,
+        duration: Duration::ZERO,
+        fuel: Some(1_000),
+        peak_memory: Some(65_536),
+        digest: Some(Digest([7; 32])),
+        lines: vec![line("goodbye")],
+    }
+}
+
+pub(crate) fn line(message: &str) -> LogLine {
+    LogLine {
+        attempt: 0,
+        lease: 0,
+        time: Timestamp::from_millis(1_700_000_000_000),
+        source: LogSource::Log,
+        level: Some("info"),
+        message: message.into(),
+    }
+}
+
+pub(crate) fn failure(next: Next) -> Failure {
+    Failure { outcome: Outcome::Failed, error: "no luck".into(), next }
+}
+
+/// Three attempts without a pause.
+pub(crate) fn policies() -> Arc<Policies> {
+    let backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO, jitter: 0.0 };
+    Arc::new(Policies { default: Policy { backoff, ..Policy::default() }, ..Policies::default() })
+}
+
+/// Whether `instant` lies between `earlier` and now.
+pub(crate) fn is_since(instant: Timestamp, earlier: Timestamp) -> bool {
+    (earlier..=Timestamp::now()).contains(&instant)
+}
+
+#[tokio::test]
+async fn bystanders_stand_in_every_state() {
+    let queue = Queue::fresh();
+    let watch = queue.bystanders().await;
+    let states: Vec<Status> = watch.before.iter().map(|(job, ..)| job.status).collect();
+    assert_eq!(states, Status::ALL);
+}

@@ -1,0 +1,42 @@
+//! Every verb against every state, held against the table of moves.
+
+use std::time::Duration;
+
+use jobq::queue::{Event, Id, Next, Status};
+
+use super::{DAY, Queue, failure, policies, receipt};
+
+#[tokio::test]
+async fn a_verb_moves_a_job_exactly_where_the_table_says() {
+    for status in Status::ALL {
+        for event in Event::ALL {
+            let queue = Queue::fresh();
+            let watch = queue.bystanders().await;
+            let claimed = queue.standing(status).await;
+            let before = queue.job(&claimed.id).await;
+            happen(&queue, event, &claimed.id, receipt(&claimed)).await;
+            let after = queue.job(&claimed.id).await;
+            match status.after(event) {
+                Some(expected) => assert_eq!(after.status, expected, "{status} {event:?}"),
+                None => assert_eq!(after, before, "{status} {event:?}"),
+            }
+            assert_eq!(after.completed_at.is_some(), after.status.is_terminal(), "{status} {event:?}");
+            assert_eq!(after.lease_until.is_some(), after.status == Status::Running, "{status} {event:?}");
+            watch.are_unharmed(&queue).await;
+        }
+    }
+}
+
+async fn happen(queue: &Queue, event: Event, id: &Id, end: jobq::queue::Receipt) {
+    let store = &queue.store;
+    match event {
+        Event::Claim => drop(queue.claim(9).await),
+        Event::Complete => drop(store.complete(end, "done".into(), vec![]).await.unwrap()),
+        Event::FailForNow => drop(store.fail(end, failure(Next::Retry(Duration::ZERO))).await.unwrap()),
+        Event::FailForGood => drop(store.fail(end, failure(Next::Dead)).await.unwrap()),
+        Event::Snooze => drop(store.snooze(end, DAY).await.unwrap()),
+        Event::GiveBack => drop(store.give_back(end).await.unwrap()),
+        Event::Cancel => drop(store.cancel(id).await.unwrap()),
+        Event::Retry => drop(store.retry(id, policies()).await.unwrap()),
+    }
+}

@@ -1,0 +1,73 @@
+//! Looking: one job, many jobs, counts, holders.
+
+use jobq::queue::{Counts, Filter, Id, Status};
+
+use super::{Queue, claim, job, keyed};
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let queue = Queue::fresh();
+    let id = Id::parse("nobody").unwrap();
+    assert_eq!(queue.store.find(&id).await.unwrap(), None);
+    assert_eq!(queue.store.attempts(&id).await.unwrap(), []);
+    assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
+    assert_eq!(queue.store.holder("nothing", None).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_list_is_newest_first_and_as_long_as_asked() {
+    let queue = Queue::fresh();
+    queue.store.enqueue((0..5).map(|_| job("work")).collect()).await.unwrap();
+    let filter = Filter { status: None, job_type: None, limit: 3 };
+    let places: Vec<i64> = queue.store.list(filter.clone()).await.unwrap().iter().map(|job| job.seq).collect();
+    assert_eq!(places, [5, 4, 3]);
+    assert_eq!(queue.store.list(Filter { limit: 0, ..filter }).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_list_holds_exactly_what_its_filter_names() {
+    let queue = Queue::fresh();
+    queue.bystanders().await;
+    for _ in 0..2 {
+        queue.bystanders_in(&[Status::Completed, Status::Running, Status::Dead, Status::Cancelled]).await;
+    }
+    let all = queue.all().await;
+    assert_eq!(all.len(), 14);
+    let states = Status::ALL.into_iter().map(Some).chain([None]);
+    for status in states {
+        for job_type in [None, Some("bystander-dead".to_owned()), Some("nobody".to_owned())] {
+            for limit in [2, 100] {
+                let filter = Filter { status, job_type: job_type.clone(), limit };
+                let fits = |job: &&jobq::queue::Job| {
+                    status.is_none_or(|status| job.status == status)
+                        && job_type.as_ref().is_none_or(|name| job.job_type == *name)
+                };
+                let expected: Vec<_> = all.iter().filter(fits).take(limit).cloned().collect();
+                assert_eq!(queue.store.list(filter.clone()).await.unwrap(), expected, "{filter:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn counts_tell_each_state_and_leave_out_the_empty_ones() {
+    let queue = Queue::fresh();
+    assert_eq!(queue.store.counts().await.unwrap(), Counts::new());
+    queue.bystanders().await;
+    queue.bystanders_in(&[Status::Dead, Status::Dead, Status::Completed]).await;
+    let counts = queue.store.counts().await.unwrap();
+    let expected = [1, 1, 2, 1, 3, 1];
+    assert_eq!(counts, Status::ALL.into_iter().zip(expected).collect::<Counts>());
+}
+
+#[tokio::test]
+async fn the_holder_of_a_key_may_leave_itself_out() {
+    let queue = Queue::fresh();
+    let id = queue.add(keyed("k")).await;
+    let claimed = queue.claim(1).await.remove(0);
+    queue.add(job("other")).await;
+    let other = queue.store.claim(claim("other", 1)).await.unwrap().jobs.remove(0);
+    assert_eq!(queue.store.holder("k", None).await.unwrap(), Some(id.clone()));
+    assert_eq!(queue.store.holder("k", Some(claimed.lease)).await.unwrap(), None);
+    assert_eq!(queue.store.holder("k", Some(other.lease)).await.unwrap(), Some(id));
+}

@@ -1,0 +1,98 @@
+//! A worker stopped renewing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobq::queue::{Claim, Claimed, Id, NewJob, Outcome, Policies, Policy, Recorded, Rescued, Status, Timestamp};
+
+use super::{Queue, claim, is_since, job, job_type, policies, receipt};
+
+impl Queue {
+    /// Enqueues a job and claims it with a lease that is over at once.
+    async fn abandoned(&self, job: NewJob) -> Claimed {
+        let claim = Claim { lease: Duration::ZERO, ..claim(job.job_type.as_str(), 1) };
+        self.add(job).await;
+        self.store.claim(claim).await.unwrap().jobs.remove(0)
+    }
+
+    async fn rescue(&self, limit: usize) -> Vec<Rescued> {
+        self.store.rescue(policies(), limit).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_lost_attempt_counts_and_another_follows() {
+    let queue = Queue::fresh();
+    let watch = queue.bystanders().await;
+    let lost = queue.abandoned(job("work")).await;
+    let start = Timestamp::now();
+    let expected =
+        Rescued { id: lost.id.clone(), job_type: "work".into(), worker: Some("tester".into()), status: Status::Failed };
+    assert_eq!(queue.rescue(9).await, [expected]);
+    let stored = queue.job(&lost.id).await;
+    assert_eq!((stored.status, stored.attempts, stored.lease_until), (Status::Failed, 1, None));
+    assert!(stored.error.unwrap().contains("lost"));
+    assert!(is_since(stored.scheduled_at, start));
+    assert_eq!(queue.outcomes(&lost.id).await, [Outcome::Lost]);
+    assert_eq!(queue.store.complete(receipt(&lost), "late".into(), vec![]).await.unwrap(), Recorded::LeaseLost);
+    assert_eq!(queue.rescue(9).await, []);
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
+async fn a_lease_that_holds_is_never_touched() {
+    let queue = Queue::fresh();
+    let claimed = queue.running().await;
+    let before = queue.job(&claimed.id).await;
+    assert_eq!(queue.rescue(9).await, []);
+    assert_eq!(queue.job(&claimed.id).await, before);
+}
+
+#[tokio::test]
+async fn a_job_that_kills_its_worker_again_and_again_is_dead_in_the_end() {
+    let queue = Queue::fresh();
+    let mut lost = queue.abandoned(job("work")).await;
+    for round in 1..=3 {
+        let status = queue.rescue(9).await.remove(0).status;
+        assert_eq!(status, if round == 3 { Status::Dead } else { Status::Failed });
+        if round < 3 {
+            let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
+            lost = queue.store.claim(claim).await.unwrap().jobs.remove(0);
+        }
+    }
+    let stored = queue.job(&lost.id).await;
+    assert_eq!((stored.status, stored.attempts), (Status::Dead, 3));
+    assert!(stored.completed_at.is_some());
+    assert_eq!(queue.outcomes(&lost.id).await, [Outcome::Lost; 3]);
+}
+
+#[tokio::test]
+async fn the_jobs_own_limit_and_dead_on_decide() {
+    let queue = Queue::fresh();
+    let dead_on = Policy { dead_on: BTreeSet::from([Outcome::Lost]), ..Policy::default() };
+    let by_type = BTreeMap::from([(job_type("fragile"), dead_on)]);
+    let policies = Arc::new(Policies { by_type, ..Policies::default() });
+    queue.abandoned(NewJob { max_attempts: Some(1), ..job("once") }).await;
+    queue.abandoned(job("fragile")).await;
+    queue.abandoned(job("work")).await;
+    let rescued = queue.store.rescue(policies, 9).await.unwrap();
+    let ends: BTreeMap<&str, Status> = rescued.iter().map(|job| (job.job_type.as_str(), job.status)).collect();
+    assert_eq!(ends, BTreeMap::from([("once", Status::Dead), ("fragile", Status::Dead), ("work", Status::Failed)]));
+}
+
+#[tokio::test]
+async fn those_that_ran_out_first_are_rescued_first() {
+    let queue = Queue::fresh();
+    let mut ids: Vec<Id> = Vec::new();
+    for _ in 0..3 {
+        ids.push(queue.abandoned(job("work")).await.id);
+    }
+    let mut rescued = Vec::new();
+    for _ in 0..3 {
+        rescued.extend(queue.rescue(1).await.into_iter().map(|job| job.id));
+    }
+    rescued.sort();
+    ids.sort();
+    assert_eq!(rescued, ids);
+}

@@ -1,0 +1,40 @@
+//! What only a queue in a SQLite file can get wrong.
+
+mod open;
+mod schema;
+mod sharing;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A directory for a database that stores and foreign programs open.
+pub(crate) struct File {
+    directory: TempDir,
+}
+
+impl File {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().join("queue.db")
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options { durability: Durability::Normal, ..Options::new(self.path()) }
+    }
+
+    pub(crate) fn store(&self) -> Arc<SqliteStore> {
+        Arc::new(SqliteStore::open(self.options(), OpenMode::Create).unwrap())
+    }
+
+    /// A program that knows nothing of jobq.
+    pub(crate) fn foreign(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
+    }
+}

@@ -1,0 +1,166 @@
+//! Opening a file: what is made, what is refused and with which words.
+
+use std::sync::Barrier;
+use std::time::Duration;
+use std::{fs, thread};
+
+use jobq::queue::sqlite::{Durability, OpenError, OpenMode, Options, SqliteStore, TableName};
+use jobq::queue::{Store, StoreError};
+
+use super::File;
+use crate::store::{claim, job};
+
+fn refused(options: Options, mode: OpenMode) -> OpenError {
+    match SqliteStore::open(options, mode) {
+        Ok(_) => panic!("it was opened"),
+        Err(error) => error,
+    }
+}
+
+fn named(file: &File, table: &str) -> Options {
+    Options { table: TableName::parse(table).unwrap(), ..file.options() }
+}
+
+#[test]
+fn a_missing_file_or_table_is_told_apart_and_not_made() {
+    let file = File::new();
+    let error = refused(file.options(), OpenMode::Existing);
+    assert!(matches!(error, OpenError::NoDatabase { .. }), "{error}");
+    assert!(!file.path().exists());
+    drop(file.store());
+    let error = refused(named(&file, "mails"), OpenMode::Existing);
+    assert!(matches!(error, OpenError::NoTable { .. }) && error.to_string().contains("`mails`"), "{error}");
+    assert!(SqliteStore::open(file.options(), OpenMode::Existing).is_ok());
+}
+
+#[test]
+fn paths_that_cannot_hold_a_database_are_refused() {
+    let file = File::new();
+    let directory = file.path().parent().unwrap().to_owned();
+    let error = refused(Options::new(directory.join("no/such/queue.db")), OpenMode::Create);
+    assert!(matches!(error, OpenError::NoDirectory { .. }), "{error}");
+    let error = refused(Options::new(&directory), OpenMode::Create);
+    assert!(matches!(error, OpenError::NotAFile { .. }), "{error}");
+    for content in ["hello", &"not a database ".repeat(1000)] {
+        fs::write(file.path(), content).unwrap();
+        let error = refused(file.options(), OpenMode::Create);
+        assert!(matches!(error, OpenError::NotADatabase { .. }), "{error}");
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), content);
+    }
+}
+
+/// Root may write anywhere but where there is nothing to write to.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_directory_that_takes_no_files_is_refused() {
+    let error = refused(Options::new("/proc/queue.db"), OpenMode::Create);
+    assert!(matches!(error, OpenError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn a_name_that_belongs_to_somebody_else_is_refused() {
+    for object in ["CREATE TABLE jobs (a)", "CREATE TABLE JOBS (a)", "CREATE VIEW jobs AS SELECT 1"] {
+        let file = File::new();
+        file.foreign().execute_batch(object).unwrap();
+        for mode in [OpenMode::Create, OpenMode::Existing] {
+            let error = refused(file.options(), mode);
+            assert!(matches!(error, OpenError::ForeignTable { .. }) && error.to_string().contains("`jobs`"), "{error}");
+        }
+        assert!(SqliteStore::open(named(&file, "queue"), OpenMode::Create).is_ok());
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_stays_as_it_is() {
+    let file = File::new();
+    drop(file.store());
+    file.foreign().execute("UPDATE jobq_queues SET version = 99", []).unwrap();
+    let error = refused(file.options(), OpenMode::Create);
+    assert!(matches!(error, OpenError::Newer { version: 99, .. }), "{error}");
+    let version: i64 = file.foreign().query_row("SELECT version FROM jobq_queues", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 99);
+}
+
+#[test]
+fn a_dropped_table_is_not_silently_made_again() {
+    let file = File::new();
+    drop(file.store());
+    file.foreign().execute_batch("DROP TABLE jobs").unwrap();
+    let error = refused(file.options(), OpenMode::Create);
+    assert!(matches!(error, OpenError::DroppedTable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn queues_of_any_legal_name_share_a_file_and_nothing_else() {
+    let file = File::new();
+    file.foreign().execute_batch("CREATE TABLE customers (name)").unwrap();
+    for name in ["jobs", "select", "_", "J0bs_2"] {
+        let store = SqliteStore::open(named(&file, name), OpenMode::Create).unwrap();
+        assert!(store.claim(claim("work", 9)).await.unwrap().jobs.is_empty(), "{name}");
+        store.enqueue(vec![job("work")]).await.unwrap();
+        store.close().await;
+    }
+    let tables: i64 = file.foreign().query_row("SELECT count(*) FROM jobq_queues", [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 4);
+}
+
+#[test]
+fn many_that_open_at_once_all_succeed() {
+    let file = File::new();
+    let barrier = Barrier::new(8);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                SqliteStore::open(file.options(), OpenMode::Create).unwrap();
+            });
+        }
+    });
+    let versions: i64 = file.foreign().query_row("SELECT count(*) FROM jobq_queues", [], |row| row.get(0)).unwrap();
+    assert_eq!(versions, 1);
+}
+
+#[test]
+fn the_file_is_in_wal_mode() {
+    let file = File::new();
+    let full = Options { durability: Durability::Full, ..file.options() };
+    drop(SqliteStore::open(full, OpenMode::Create).unwrap());
+    let mode: String = file.foreign().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn an_up_to_date_queue_opens_while_somebody_holds_the_lock() {
+    let file = File::new();
+    let _kept = file.store();
+    let foreign = file.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let impatient = Options { patience: Some(Duration::ZERO), ..file.options() };
+    assert!(SqliteStore::open(impatient.clone(), OpenMode::Create).is_ok());
+    let other = Options { table: TableName::parse("other").unwrap(), ..impatient };
+    let error = refused(other, OpenMode::Create);
+    assert!(matches!(error, OpenError::Busy), "{error}");
+}
+
+#[tokio::test]
+async fn a_closed_store_has_written_everything_and_takes_no_more() {
+    let file = File::new();
+    let store = file.store();
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.enqueue(vec![job("work")]).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    store.close().await;
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert!(!file.path().with_extension("db-wal").exists());
+    assert!(matches!(store.enqueue(vec![job("work")]).await, Err(StoreError::Closed)));
+    assert!(matches!(store.counts().await, Err(StoreError::Closed)));
+    let rows: i64 = file.foreign().query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 20);
+    store.close().await;
+}

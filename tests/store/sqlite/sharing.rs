@@ -1,0 +1,113 @@
+//! Several processes on one file.
+
+use std::time::Duration;
+
+use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
+use jobq::queue::{Store, StoreError};
+
+use super::File;
+use crate::store::{claim, job, receipt};
+
+#[tokio::test]
+async fn what_one_store_writes_the_other_claims() {
+    let file = File::new();
+    let (one, two) = (file.store(), file.store());
+    one.enqueue(vec![job("work")]).await.unwrap();
+    let claimed = two.claim(claim("work", 9)).await.unwrap().jobs.remove(0);
+    assert!(one.claim(claim("work", 9)).await.unwrap().jobs.is_empty());
+    two.complete(receipt(&claimed), "done".into(), vec![]).await.unwrap();
+    assert_eq!(one.find(&claimed.id).await.unwrap().unwrap().result.as_deref(), Some("done"));
+}
+
+#[tokio::test]
+async fn a_write_from_elsewhere_is_seen_once() {
+    let file = File::new();
+    let (one, two) = (file.store(), file.store());
+    one.changed_elsewhere().await.unwrap();
+    two.enqueue(vec![job("work")]).await.unwrap();
+    assert!(one.changed_elsewhere().await.unwrap());
+    assert!(!one.changed_elsewhere().await.unwrap());
+    file.foreign().execute("INSERT INTO jobs (type) VALUES ('work')", []).unwrap();
+    assert!(one.changed_elsewhere().await.unwrap());
+    one.enqueue(vec![job("work")]).await.unwrap();
+    assert!(!one.changed_elsewhere().await.unwrap());
+}
+
+#[tokio::test]
+async fn two_stores_claim_every_job_once() {
+    let file = File::new();
+    let stores = [file.store(), file.store()];
+    stores[0].enqueue((0..400).map(|_| job("work")).collect()).await.unwrap();
+    let calls: Vec<_> = (0..80)
+        .map(|number| {
+            let store = stores[number % 2].clone();
+            tokio::spawn(async move { store.claim(claim("work", 5)).await.unwrap().jobs })
+        })
+        .collect();
+    let mut taken = Vec::new();
+    for call in calls {
+        taken.extend(call.await.unwrap().into_iter().map(|claimed| claimed.lease.seq));
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, (1..=400).collect::<Vec<i64>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
+    let file = File::new();
+    let store = file.store();
+    store.enqueue(vec![job("work")]).await.unwrap();
+    let claimed = store.claim(claim("work", 1)).await.unwrap().jobs.remove(0);
+    let foreign = file.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE; INSERT INTO jobs (type) VALUES ('foreign')").unwrap();
+
+    assert!(store.claim(claim("work", 9)).await.unwrap().jobs.is_empty());
+    assert!(!store.changed_elsewhere().await.unwrap());
+    let writes: Vec<_> = (0..50)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.enqueue(vec![job("work")]).await })
+        })
+        .collect();
+    let completion = {
+        let (store, end) = (store.clone(), receipt(&claimed));
+        tokio::spawn(async move { store.complete(end, "done".into(), vec![]).await })
+    };
+    assert_eq!(store.find(&claimed.id).await.unwrap().unwrap().result, None);
+    assert!(writes.iter().all(|write| !write.is_finished()) && !completion.is_finished());
+
+    foreign.execute_batch("COMMIT").unwrap();
+    for write in writes {
+        write.await.unwrap().unwrap();
+    }
+    completion.await.unwrap().unwrap();
+    assert_eq!(store.find(&claimed.id).await.unwrap().unwrap().result.as_deref(), Some("done"));
+    assert_eq!(store.counts().await.unwrap().values().sum::<u64>(), 52);
+}
+
+#[tokio::test]
+async fn patience_ends_with_an_answer_and_without_a_trace() {
+    let file = File::new();
+    let store =
+        SqliteStore::open(Options { patience: Some(Duration::ZERO), ..file.options() }, OpenMode::Create).unwrap();
+    let foreign = file.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(store.enqueue(vec![job("work")]).await, Err(StoreError::Busy)));
+    foreign.execute_batch("COMMIT").unwrap();
+    assert_eq!(store.counts().await.unwrap().len(), 0);
+    store.enqueue(vec![job("work")]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_that_never_ends_blocks_nobody() {
+    let file = File::new();
+    let store = file.store();
+    let foreign = file.foreign();
+    foreign.execute_batch("BEGIN").unwrap();
+    let before: i64 = foreign.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+    store.enqueue(vec![job("work")]).await.unwrap();
+    assert_eq!(store.claim(claim("work", 1)).await.unwrap().jobs.len(), 1);
+    let after: i64 = foreign.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+    assert_eq!((before, after), (0, 0));
+    store.close().await;
+}

@@ -1,0 +1,57 @@
+//! Text comes back byte for byte (I11).
+
+use std::time::Duration;
+
+use jobq::queue::{Failure, NewJob, Next, Outcome, Payload};
+
+use super::{Queue, job, receipt};
+
+fn hard_texts() -> Vec<String> {
+    let mut texts: Vec<String> = [
+        "",
+        "\0",
+        "a\0b\0",
+        "🦀 \u{202e}rtl\u{202c} e\u{301}",
+        "line\r\nline\ttab",
+        "12345678901234567890",
+        "'\"; DROP TABLE jobs; --",
+        "\u{fffd}\u{feff}",
+    ]
+    .map(str::to_owned)
+    .into();
+    texts.push("x".repeat(1 << 20));
+    texts
+}
+
+#[tokio::test]
+async fn results_errors_keys_and_logs_keep_their_bytes() {
+    for text in hard_texts() {
+        let queue = Queue::fresh();
+        queue.add(NewJob { key: Some(text.clone()), ..job("work") }).await;
+        let first = queue.claim(1).await.remove(0);
+        let failure = Failure { outcome: Outcome::Trapped, error: text.clone(), next: Next::Retry(Duration::ZERO) };
+        queue.store.fail(receipt(&first), failure).await.unwrap();
+        assert_eq!(queue.job(&first.id).await.error.as_ref(), Some(&text));
+        assert_eq!(queue.store.holder(&text, None).await.unwrap().as_ref(), Some(&first.id));
+        let second = queue.claim(1).await.remove(0);
+        queue.store.record(vec![super::record::progress(&second, 9, &text)]).await.unwrap();
+        assert_eq!(queue.job(&first.id).await.progress, Some((9, text.clone())));
+        queue.store.complete(receipt(&second), text.clone(), vec![]).await.unwrap();
+        let stored = queue.job(&first.id).await;
+        assert_eq!((stored.result.as_ref(), stored.key.as_ref()), (Some(&text), Some(&text)));
+        assert_eq!(queue.store.attempts(&first.id).await.unwrap()[0].error.as_ref(), Some(&text));
+    }
+}
+
+#[tokio::test]
+async fn payloads_keep_their_bytes() {
+    let nested = "[".repeat(Payload::MAX_DEPTH) + &"]".repeat(Payload::MAX_DEPTH);
+    let long = format!("\"{}\"", "🦀".repeat(1 << 18));
+    for text in [r#""\u0000 \ud800""#, " 12345678901234567890 ", "1e999", "-0.0", "{\"a\":1,\"a\":2}", &nested, &long] {
+        let queue = Queue::fresh();
+        let payload = Payload::parse(text.to_owned(), 1 << 22).unwrap();
+        let id = queue.add(NewJob { payload, ..job("work") }).await;
+        assert_eq!(queue.job(&id).await.payload, text);
+        assert_eq!(queue.claim(1).await[0].payload.as_deref(), Ok(text));
+    }
+}
