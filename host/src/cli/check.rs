@@ -30,6 +30,10 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
         Ok(settings) => settings,
         Err(error) => {
             exit::report_settings(&error);
+            let problems = error.problems().iter().map(|problem| problem.message().to_owned()).collect();
+            if context.format() != output::Format::Table {
+                output::one(context.format(), &Findings { problems, ..Findings::default() }, String::new)?;
+            }
             return Ok(Code::Problems);
         }
     };

@@ -19,10 +19,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Global {
     /// The settings file [default: jobq.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "JOBQ_CONFIG")]
+    #[arg(long, global = true, value_name = "FILE", env = "JOBQ_CONFIG", help_heading = "Global options")]
     pub(super) config: Option<PathBuf>,
     /// How data is printed
-    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
     pub(super) output: Format,
 }
 

@@ -32,7 +32,7 @@ Examples:
   jobq enqueue --bulk many.ndjson")]
 pub(super) struct Args {
     /// The job type
-    #[arg(required_unless_present = "bulk", conflicts_with = "bulk")]
+    #[arg(value_name = "TYPE", required_unless_present = "bulk", conflicts_with = "bulk")]
     job_type: Option<String>,
     /// JSON text, @FILE, or - for standard input [default: {}]
     #[arg(conflicts_with = "bulk")]
@@ -100,13 +100,18 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
             eprintln!("key `{key}` is held by unfinished job {id}; nothing was added");
         }
         match args.wait {
-            None => output::print(answer.id().as_str()).map(|()| Code::Ok),
+            None => output::one(context.format(), &object(&answer), || answer.id().to_string()).map(|()| Code::Ok),
             Some(Wait(limit)) => {
                 eprintln!("{}", answer.id());
                 await_end(&store, answer.id(), limit).await
             }
         }
     })
+}
+
+/// The answer to one job, for programs.
+fn object(answer: &Enqueued) -> serde_json::Value {
+    serde_json::json!({ "id": answer.id().as_str(), "added": matches!(answer, Enqueued::Added(_)) })
 }
 
 /// Checks what was said about one job and makes it.
@@ -239,7 +244,11 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
     let store = context.open(settings, OpenMode::Create)?;
     let answers = context.block_on(async { Ok(store.enqueue(jobs).await?) })?;
     let held = answers.iter().filter(|answer| matches!(answer, Enqueued::Held(_))).count();
-    answers.iter().try_for_each(|answer| output::print(answer.id().as_str()))?;
+    let objects: Vec<_> = answers.iter().map(object).collect();
+    let ids = || answers.iter().map(|answer| answer.id().as_str()).collect::<Vec<_>>().join("\n");
+    if !answers.is_empty() {
+        output::many(context.format(), &objects, ids)?;
+    }
     if held > 0 {
         eprintln!(
             "{held} of {} were not added: an unfinished job holds their key, and its id is printed",

@@ -72,7 +72,7 @@ fn run_every_verb(db: &Session<'_>) {
     for end in ends {
         let claimed = claimed(db);
         renew::renew(db, &[claimed.lease], Duration::ZERO).unwrap();
-        rescue::look(db).unwrap();
+        rescue::look(db, db.now()).unwrap();
         let progress = Some((1, String::new()));
         record::record(db, &[Progress { lease: claimed.lease, lines: vec![line()], progress }]).unwrap();
         assert_eq!(end(db, &receipt(&claimed)).unwrap(), Recorded::Yes);
@@ -86,7 +86,7 @@ fn run_every_verb(db: &Session<'_>) {
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
-    rescue::rescue(db, &Policies::default(), 9).unwrap();
+    rescue::rescue(db, &Policies::default(), db.now(), 9).unwrap();
     let all = Some(Duration::ZERO);
     prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
     changed::data_version(db).unwrap();

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Builds every committed .wasm from its source: the plugins that ship and the guests of the tests.
+#
+#   ci/guests.sh              over the committed ones: plugins/*.wasm and tests/guests/*.wasm
+#   ci/guests.sh --out DIR    DIR/plugins/*.wasm and DIR/guests/*.wasm
+#
+# With rustup's WASI targets (`rustup target add wasm32-wasip1 wasm32-wasip2`) this is a plain `cargo build`.
+# Without them it takes Debian's second Rust toolchain, made for wasm, and builds the standard library from source.
+# Whatever it builds on the way lies in JOBQ_CI_CACHE, by default ~/.cache/jobq-ci.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${JOBQ_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jobq-ci}
+debian_packages=(rustc-web cargo-web rust-web-src wasi-libc lld-22)
+
+main() {
+    local plugins=$repo/plugins guests=$repo/tests/guests
+    if [[ ${1-} == --out && -n ${2-} && $# -eq 2 ]]; then
+        plugins=$2/plugins
+        guests=$2/guests
+    elif [[ $# -gt 0 ]]; then
+        sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '/^Builds/,/^Whatever/!d' >&2
+        exit 2
+    fi
+    mkdir -p "$plugins" "$guests" "$cache"
+    cache=$(cd "$cache" && pwd)
+    unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
+    export CARGO_TARGET_DIR=$cache/target
+
+    if has_wasi_targets; then
+        handler_target=wasm32-wasip2
+        cargo=(cargo)
+    else
+        handler_target=wasm32-wasip1
+        use_debian_toolchain
+    fi
+
+    say "componentize"
+    "${cargo[@]}" build --quiet --locked --manifest-path "$repo/ci/componentize/Cargo.toml"
+    hide_paths
+
+    say "plugins"
+    build $handler_target plugins/process_csv --lib
+    component "$(built $handler_target)/process_csv.wasm" "$plugins/process_csv.wasm"
+
+    say "guests"
+    build $handler_target tests/guests --examples --bins
+    local source
+    for source in "$repo"/tests/guests/handlers/*.rs; do
+        component "$(built $handler_target)/examples/$(basename "$source" .rs).wasm" "$guests/$(basename "$source" .rs).wasm"
+    done
+    for source in "$repo"/tests/guests/wat/*.wat; do
+        component "$source" "$guests/$(basename "$source" .wat).wasm"
+    done
+    component "$(built $handler_target)/program.wasm" "$guests/program.wasm"
+
+    # Core modules, which jobq turns into components by itself.
+    build wasm32-wasip1 tests/guests --example echo --bin program
+    cp "$(built wasm32-wasip1)/examples/echo.wasm" "$guests/core_handler.wasm"
+    cp "$(built wasm32-wasip1)/program.wasm" "$guests/program_p1.wasm"
+
+    refuse_paths "$plugins"/*.wasm "$guests"/*.wasm
+    say "done, $(cat "$plugins"/*.wasm "$guests"/*.wasm | wc -c) bytes in $plugins and $guests"
+}
+
+# Whether the toolchain of this machine carries both WASI targets.
+has_wasi_targets() {
+    local lib
+    lib=$(rustc --print sysroot 2>/dev/null)/lib/rustlib
+    [[ -d $lib/wasm32-wasip1 && -d $lib/wasm32-wasip2 ]]
+}
+
+# Debian's toolchain for wasm: std is source, linker and C library are other packages.
+use_debian_toolchain() {
+    local package missing=() root=()
+    for package in "${debian_packages[@]}"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+    if [[ ${#missing[@]} -gt 0 ]]; then
+        say "installing ${missing[*]}"
+        [[ $EUID -eq 0 ]] || root=(sudo)
+        "${root[@]}" apt-get update -qq
+        "${root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+    fi
+
+    export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_WASIP1_LINKER=wasm-ld-22
+    cargo=(/usr/bin/cargo)
+    build_std=("-Zbuild-std=std,panic_abort" -Zbuild-std-features=optimize_for_size)
+}
+
+# Panic messages name source files: as they are called everywhere, not where they lie on this machine.
+hide_paths() {
+    local package registry flags=()
+    for package in plugins/process_csv tests/guests; do
+        "${cargo[@]}" fetch --quiet --locked --manifest-path "$repo/$package/Cargo.toml"
+    done
+    for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+        flags+=("--remap-path-prefix=$registry=crates")
+    done
+    flags+=("--remap-path-prefix=$repo=jobq" "--remap-path-prefix=$CARGO_TARGET_DIR=target")
+    if [[ -n ${build_std-} ]]; then
+        flags+=(-Lnative=/usr/lib/wasm32-wasi "--remap-path-prefix=/usr/lib/rustlib/src/rust=rust")
+    fi
+    rustflags=$(IFS=$'\x1f' && echo "${flags[*]}")
+}
+
+# build TARGET PACKAGE WHAT...
+build() {
+    local target=$1 package=$2
+    shift 2
+    CARGO_ENCODED_RUSTFLAGS=$rustflags "${cargo[@]}" build --quiet --release --locked \
+        ${build_std[@]+"${build_std[@]}"} --target "$target" --manifest-path "$repo/$package/Cargo.toml" "$@"
+}
+
+# The directory where `build TARGET` leaves its files.
+built() {
+    echo "$CARGO_TARGET_DIR/$1/release"
+}
+
+# component IN OUT: what is one already is only copied.
+component() {
+    "$CARGO_TARGET_DIR/debug/componentize" "$repo/wit" "$1" "$2"
+}
+
+refuse_paths() {
+    local named
+    if named=$(grep -laE '/(root|home|Users|tmp|work|usr)/|\.cargo/' "$@"); then
+        say "these name paths of this machine: $named"
+        exit 1
+    fi
+}
+
+say() {
+    printf '%4d s  %s\n' "$SECONDS" "$*" >&2
+}
+
+main "$@"
