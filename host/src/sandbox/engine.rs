@@ -13,6 +13,7 @@ use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmBacktraceDetails,
 };
 
+use super::handles;
 use super::imports;
 use super::limits::Metering;
 use super::memory::TABLE_ELEMENTS;
@@ -55,6 +56,8 @@ pub enum EngineError {
 pub struct Sandbox {
     options: Options,
     pub(super) ticker: Ticker,
+    /// Handles that a guest may hold.
+    pub(super) handles: usize,
     fuel: OnceLock<Pool>,
     time: OnceLock<Pool>,
     making: Mutex<()>,
@@ -74,9 +77,11 @@ impl Sandbox {
     /// # Errors
     /// When no thread can be started.
     pub fn new(options: Options) -> Result<Self, EngineError> {
+        let slots = options.slots.max(1);
         Ok(Self {
-            options: Options { slots: options.slots.max(1), max_memory: options.max_memory.min(LARGEST_MEMORY) },
+            options: Options { slots, max_memory: options.max_memory.min(LARGEST_MEMORY) },
             ticker: Ticker::start().map_err(EngineError::Ticker)?,
+            handles: handles::per_guest(slots),
             fuel: OnceLock::new(),
             time: OnceLock::new(),
             making: Mutex::new(()),
@@ -198,7 +203,8 @@ fn pooling(options: &Options) -> PoolingAllocationConfig {
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
-        .max_tables_per_module(MEMORIES)
+        .max_memories_per_module(MEMORIES)
+        .max_tables_per_module(TABLES)
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_component_instance_size(1 << 20)
         .table_elements(TABLE_ELEMENTS)

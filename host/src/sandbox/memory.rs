@@ -70,14 +70,12 @@ impl ResourceLimiter for Memory {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        if !fits(desired, maximum) {
-            return Ok(false);
-        }
-        if desired > TABLE_ELEMENTS {
+        // Here the maximum is the smaller of the guest's own and that of the pool.
+        if desired > TABLE_ELEMENTS && fits(TABLE_ELEMENTS, maximum) {
             self.refused.get_or_insert(Refused::Table { elements: desired });
             return Ok(false);
         }
-        Ok(self.grow(desired.saturating_sub(current).saturating_mul(ELEMENT)))
+        Ok(fits(desired, maximum) && self.grow(desired.saturating_sub(current).saturating_mul(ELEMENT)))
     }
 
     fn instances(&self) -> usize {

@@ -12,6 +12,7 @@ mod componentize;
 mod engine;
 mod follow_ups;
 mod grants;
+mod handles;
 mod imports;
 mod limits;
 mod load_error;

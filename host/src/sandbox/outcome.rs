@@ -9,7 +9,7 @@ pub struct Report {
     pub outcome: Outcome,
     /// Wall clock from the start of the guest.
     pub duration: Duration,
-    /// Fuel burnt; `None` where it is not counted.
+    /// Fuel burnt; `None` where it is not counted, and where a guest was interrupted while it computed, which leaves it unknown.
     pub fuel: Option<u64>,
     /// Peak of all memories and tables together, in bytes.
     pub peak_memory: u64,

@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use bytesize::ByteSize;
 
+use super::limits::Limits;
+use super::plugin::Kind;
 use super::tap::{Line, Source, Tap};
 
 /// The least a line counts, so that empty ones cannot fill the memory of the host.
@@ -49,14 +51,13 @@ pub(super) enum Stdout {
 }
 
 impl Output {
-    /// Output of a handler: stdout is talk.
-    pub(super) fn of_handler(tap: Arc<Tap>, max_log: usize) -> Self {
-        Self { tap, max_log, kept: Mutex::new(Kept { left: max_log, ..Kept::default() }) }
-    }
-
-    /// Output of a program: stdout is the result, up to `max_result` bytes and a newline.
-    pub(super) fn of_program(tap: Arc<Tap>, max_log: usize, max_result: usize) -> Self {
-        let result = Some(Collected { bytes: Vec::new(), max: max_result.saturating_add(1), total: 0 });
+    /// Nothing yet. The stdout of a handler is talk, that of a program is its result: a newline more than the limit is taken.
+    pub(super) fn new(kind: Kind, limits: &Limits, tap: Arc<Tap>) -> Self {
+        let result = match kind {
+            Kind::Handler => None,
+            Kind::Program => Some(Collected { bytes: Vec::new(), max: limits.max_result.saturating_add(1), total: 0 }),
+        };
+        let max_log = limits.max_log;
         Self { tap, max_log, kept: Mutex::new(Kept { left: max_log, result, ..Kept::default() }) }
     }
 

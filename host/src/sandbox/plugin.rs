@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, ComponentNamedList, InstancePre, Lift, Lower};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
@@ -134,17 +135,45 @@ impl fmt::Debug for Plugin {
 }
 
 fn enter(linked: InstancePre<Host>, exports: Vec<String>) -> Result<Entry, LoadError> {
-    let wrong = |export: &str, error: wasmtime::Error| LoadError::WrongType {
-        what: format!("its export `{export}`"),
-        reason: error.root_cause().to_string(),
+    let find = |start: &str| exports.iter().find(|name| name.starts_with(start));
+    let (name, entry) = if let Some(name) = find("jobq:handler/handler@") {
+        (
+            name,
+            check_type::<(Job,), (Result<String, JobError>,)>(&linked, name, "handle")
+                .and_then(|()| JobHandlerPre::new(linked).map(Entry::Handler)),
+        )
+    } else if let Some(name) = find("wasi:cli/run@0.2.") {
+        (
+            name,
+            check_type::<(), (Result<(), ()>,)>(&linked, name, "run")
+                .and_then(|()| CommandPre::new(linked).map(Entry::Program)),
+        )
+    } else {
+        return Err(LoadError::OtherWorld { exports });
     };
-    if let Some(export) = exports.iter().find(|name| name.starts_with("jobq:handler/handler@")) {
-        return JobHandlerPre::new(linked).map(Entry::Handler).map_err(|error| wrong(export, error));
-    }
-    if let Some(export) = exports.iter().find(|name| name.starts_with("wasi:cli/run@0.2.")) {
-        return CommandPre::new(linked).map(Entry::Program).map_err(|error| wrong(export, error));
-    }
-    Err(LoadError::OtherWorld { exports })
+    entry.map_err(|error| LoadError::WrongType {
+        what: format!("its export `{name}`"),
+        reason: error.root_cause().to_string(),
+    })
+}
+
+/// wasmtime itself looks at the type of an export only when it is called.
+fn check_type<Arguments, Answer>(linked: &InstancePre<Host>, interface: &str, function: &str) -> wasmtime::Result<()>
+where
+    Arguments: ComponentNamedList + Lower,
+    Answer: ComponentNamedList + Lift,
+{
+    let (engine, shape) = (linked.engine(), linked.component().component_type());
+    let Some(ComponentItem::ComponentInstance(interface)) = shape.get_export(engine, interface).map(|item| item.ty)
+    else {
+        wasmtime::bail!("it is no interface");
+    };
+    let Some(ComponentItem::ComponentFunc(found)) = interface.get_export(engine, function).map(|item| item.ty) else {
+        wasmtime::bail!("it has no function `{function}`");
+    };
+    found
+        .typecheck::<Arguments, Answer>(&linked.instance_type())
+        .map_err(|error| error.context(format!("`{function}`")))
 }
 
 fn names(component: &Component) -> (Vec<String>, Vec<String>) {

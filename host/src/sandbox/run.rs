@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wasmtime::{Store, StoreContextMut, UpdateDeadline};
+use wasmtime::{Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
 
-use super::bindings::jobq::handler::types::Job;
 use super::call::Call;
 use super::engine::Sandbox;
 use super::follow_ups::{self, FollowUps, Gate};
@@ -14,7 +13,7 @@ use super::limits::{Limits, Metering};
 use super::memory::Memory;
 use super::outcome::{Outcome, Report};
 use super::output::Output;
-use super::plugin::{Answer, Kind, Plugin};
+use super::plugin::{Answer, Plugin};
 use super::state::Host;
 use super::tap::Tap;
 use super::verdict::{Cut, Ended};
@@ -46,34 +45,19 @@ impl Sandbox {
         let _ticking = self.ticker.wake();
         let start = Instant::now();
         let deadline = start + limits.timeout.min(FOREVER);
-        let output = Arc::new(match plugin.kind() {
-            Kind::Handler => Output::of_handler(tap, limits.max_log),
-            Kind::Program => Output::of_program(tap, limits.max_log, limits.max_result),
-        });
+        let output = Arc::new(Output::new(plugin.kind(), limits, tap));
         let gate = Gate::new(call.job_type.clone(), grants.enqueue.clone(), follow_ups);
-        let mut wasi = wasi::closed(&output);
-        wasi::give_env(&mut wasi, &grants.env, plugin.kind() == Kind::Program);
-        let job = match plugin.kind() {
-            Kind::Handler => Some(Job::from(call)),
-            Kind::Program => {
-                wasi::give_job(&mut wasi, call);
-                None
-            }
-        };
+        let (wasi, job) = wasi::of(plugin.kind(), call, &grants.env, &output);
         let wasi = match within(deadline, output.tap(), wasi::with_dirs(wasi, &grants.dirs)).await {
             Ok(Ok(wasi)) => wasi,
             Ok(Err(message)) => return Report::unstarted(Outcome::Failed { message, after: None }),
-            Err(_) if output.tap().is_stopped() => return Report::unstarted(Outcome::Stopped),
-            Err(_) => {
-                return Report::unstarted(Outcome::TimedOut("opening the directories of `dirs` took too long".into()));
-            }
+            Err(cut) => return Report::unstarted(cut.while_opening_dirs()),
         };
-        let host = Host::new(wasi, Memory::new(limits.memory), Arc::clone(&output), gate, deadline);
+        let memory = Memory::new(limits.memory);
+        let host = Host::new(wasi, self.handles, memory, Arc::clone(&output), gate, deadline);
         let mut store = store(plugin, host, limits);
-        let end = match within(deadline + GRACE, output.tap(), plugin.enter(&mut store, job.as_ref())).await {
-            Ok(end) => end,
-            Err(cut) => Err(cut.into()),
-        };
+        let run = plugin.enter(&mut store, job.as_ref());
+        let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
         report(plugin, limits, start, store, &output, end)
     }
 }
@@ -132,12 +116,20 @@ fn report(
     end: wasmtime::Result<Answer>,
 ) -> Report {
     let duration = start.elapsed();
-    let burnt = |budget: u64| Some(budget.saturating_sub(store.get_fuel().ok()?));
-    let fuel = limits.fuel.and_then(burnt);
+    let fuel = if was_cut_while_computing(&end) { None } else { burnt(&store, limits) };
     let memory = store.into_data().memory;
     let outcome = Ended { kind: plugin.kind(), limits, memory: &memory, output }.judge(end);
     output.finish();
     Report { outcome, duration, fuel, peak_memory: memory.peak() }
+}
+
+fn burnt(store: &Store<Host>, limits: &Limits) -> Option<u64> {
+    Some(limits.fuel?.saturating_sub(store.get_fuel().ok()?))
+}
+
+/// A guest that is interrupted in the middle of a loop has its fuel in a register, where nobody can read it.
+fn was_cut_while_computing(end: &wasmtime::Result<Answer>) -> bool {
+    end.as_ref().is_err_and(|error| error.is::<Cut>() && error.is::<WasmBacktrace>())
 }
 
 impl Report {

@@ -12,9 +12,6 @@ use super::imports::http::Denied;
 use super::memory::Memory;
 use super::output::Output;
 
-/// Handles on things of the host (streams, files, timers) that a guest may hold at once.
-const MAX_HANDLES: usize = 1_000;
-
 /// The host's side of one attempt.
 pub(super) struct Host {
     wasi: WasiCtx,
@@ -29,9 +26,16 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(wasi: WasiCtx, memory: Memory, output: Arc<Output>, gate: Gate, deadline: Instant) -> Self {
+    pub(super) fn new(
+        wasi: WasiCtx,
+        handles: usize,
+        memory: Memory,
+        output: Arc<Output>,
+        gate: Gate,
+        deadline: Instant,
+    ) -> Self {
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_HANDLES);
+        table.set_max_capacity(handles);
         let denied = Denied::new(Arc::clone(&output), gate.job_type());
         Self { wasi, http: Denied::context(), denied, table, memory, output, gate, deadline }
     }

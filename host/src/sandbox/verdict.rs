@@ -25,6 +25,18 @@ pub(super) enum Cut {
     Stopped,
 }
 
+impl Cut {
+    /// The outcome where the guest had not even begun.
+    pub(super) fn while_opening_dirs(self) -> Outcome {
+        match self {
+            Self::Stopped => Outcome::Stopped,
+            Self::Deadline => {
+                Outcome::TimedOut("opening the directories that `dirs` grants took longer than its time limit".into())
+            }
+        }
+    }
+}
+
 /// What is known about a run when it has ended.
 pub(super) struct Ended<'a> {
     pub(super) kind: Kind,

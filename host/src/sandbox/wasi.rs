@@ -6,40 +6,53 @@ use std::sync::Arc;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
+use super::bindings::jobq::handler::types::Job;
 use super::call::Call;
 use super::grants::DirGrant;
 use super::output::Output;
+use super::plugin::Kind;
 use super::sink::Sink;
 use super::tap::Source;
 
 /// Bytes of randomness a guest may ask for at once; they are made in the memory of the host.
 const MAX_RANDOM: u64 = 8 << 20;
 
-/// A context without arguments, files, network or environment; what the guest writes goes to `output`.
-pub(super) fn closed(output: &Arc<Output>) -> WasiCtxBuilder {
+/// What a program learns its job from.
+const JOB: [&str; 4] = ["JOBQ_JOB_ID", "JOBQ_JOB_TYPE", "JOBQ_ATTEMPT", "JOBQ_MAX_ATTEMPTS"];
+
+/// All but the directories: no arguments, no network, the environment that is granted, stdout and stderr to `output`.
+/// A handler is given its job as the argument that comes back, a program through stdin and environment.
+pub(super) fn of(
+    kind: Kind,
+    call: Call,
+    env: &BTreeMap<String, String>,
+    output: &Arc<Output>,
+) -> (WasiCtxBuilder, Option<Job>) {
     let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(Sink { output: Arc::clone(output), source: Source::Stdout })
-        .stderr(Sink { output: Arc::clone(output), source: Source::Stderr })
-        .max_random_size(MAX_RANDOM);
-    wasi
-}
-
-/// Gives a program its job: the payload on stdin, the rest in the environment.
-pub(super) fn give_job(wasi: &mut WasiCtxBuilder, call: Call) {
-    wasi.env("JOBQ_JOB_ID", &call.id)
-        .env("JOBQ_JOB_TYPE", &call.job_type)
-        .env("JOBQ_ATTEMPT", call.attempt.to_string())
-        .env("JOBQ_MAX_ATTEMPTS", call.max_attempts.to_string())
-        .stdin(MemoryInputPipe::new(call.payload));
-}
-
-/// Gives the environment that is granted; the names of a program's job are taken.
-pub(super) fn give_env(wasi: &mut WasiCtxBuilder, env: &BTreeMap<String, String>, is_program: bool) {
-    const TAKEN: [&str; 4] = ["JOBQ_JOB_ID", "JOBQ_JOB_TYPE", "JOBQ_ATTEMPT", "JOBQ_MAX_ATTEMPTS"];
-    for (name, value) in env {
-        if !(is_program && TAKEN.contains(&name.as_str())) {
-            wasi.env(name, value);
+    // A socket that may not connect is a file descriptor all the same: none are made.
+    wasi.allow_tcp(false).allow_udp(false).max_random_size(MAX_RANDOM);
+    wasi.stdout(Sink { output: Arc::clone(output), source: Source::Stdout });
+    wasi.stderr(Sink { output: Arc::clone(output), source: Source::Stderr });
+    match kind {
+        Kind::Handler => {
+            give_env(&mut wasi, env.iter());
+            (wasi, Some(Job::from(call)))
         }
+        Kind::Program => {
+            give_env(&mut wasi, env.iter().filter(|(name, _)| !JOB.contains(&name.as_str())));
+            let (attempt, max_attempts) = (call.attempt.to_string(), call.max_attempts.to_string());
+            for (name, value) in JOB.iter().zip([&call.id, &call.job_type, &attempt, &max_attempts]) {
+                wasi.env(name, value);
+            }
+            wasi.stdin(MemoryInputPipe::new(call.payload));
+            (wasi, None)
+        }
+    }
+}
+
+fn give_env<'a>(wasi: &mut WasiCtxBuilder, env: impl Iterator<Item = (&'a String, &'a String)>) {
+    for (name, value) in env {
+        wasi.env(name, value);
     }
 }
 
