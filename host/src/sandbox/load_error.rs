@@ -62,7 +62,7 @@ pub enum LoadError {
     },
     /// It wants what no host offers.
     #[error(
-        "it imports {what}, which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.x`"
+        "it imports {what}, which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.0`"
     )]
     UnknownImport {
         /// The import, by name.

@@ -79,7 +79,7 @@ impl Ended<'_> {
             Stdout::TooLarge(total) => self.too_large(total),
             Stdout::Whole(bytes) => match String::from_utf8(bytes) {
                 Ok(result) => Outcome::Completed(result),
-                Err(error) => not_utf8(error.utf8_error()),
+                Err(error) => not_utf8("the result", error.utf8_error()),
             },
         }
     }
@@ -154,7 +154,7 @@ impl Ended<'_> {
             return None;
         }
         if let Some(&error) = error.downcast_ref::<Utf8Error>() {
-            return Some(not_utf8(error));
+            return Some(not_utf8("the answer of the handler", error));
         }
         let too_large = error.root_cause().to_string().contains("too much data is being copied");
         too_large.then(|| {
@@ -184,8 +184,8 @@ impl Ended<'_> {
     }
 }
 
-fn not_utf8(error: Utf8Error) -> Outcome {
-    failed(format!("the result is not UTF-8 text: {error}"))
+fn not_utf8(what: &str, error: Utf8Error) -> Outcome {
+    failed(format!("{what} is not UTF-8 text: {error}"))
 }
 
 fn failed(message: String) -> Outcome {

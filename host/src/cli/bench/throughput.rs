@@ -142,7 +142,7 @@ async fn measure(args: &Args, concurrency: NonZeroU32, home: &Path) -> anyhow::R
     }
     let total = started.elapsed();
     pool.stop(CancellationToken::new()).await;
-    let delivered_once = delivered_once(&*store, args.jobs).await?;
+    let delivered_once = delivered_once(&store, args.jobs).await?;
     store.close().await;
     Ok(Run { enqueued, total, delivered_once })
 }

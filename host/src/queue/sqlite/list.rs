@@ -36,10 +36,10 @@ macro_rules! of_state {
 
 const PENDING: &str = of_state!("claim", "status IN ('pending', 'failed') AND status = 'pending'");
 const RUNNING: &str = of_state!("lease", "status = 'running'");
-const COMPLETED: &str = of_state!("completed", "status = 'completed'");
+const COMPLETED: &str = of_state!("done", "status = 'completed'");
 const FAILED: &str = of_state!("claim", "status IN ('pending', 'failed') AND status = 'failed'");
-const DEAD: &str = of_state!("dead", "status = 'dead'");
-const CANCELLED: &str = of_state!("cancelled", "status = 'cancelled'");
+const DEAD: &str = of_state!("done", "status = 'dead'");
+const CANCELLED: &str = of_state!("done", "status = 'cancelled'");
 
 /// Rows that are looked at before an index is asked: some milliseconds.
 const NEWEST: i64 = 10_000;

@@ -1,7 +1,7 @@
 //! The queue in a SQLite file.
 //!
-//! One file for each verb of [`Store`], with its SQL on top; each is a function of a [`session`] and its arguments.
-//! [`writer`] runs those that write, many in one transaction; [`readers`] those that only look.
+//! One file for each verb of [`Store`], with its SQL on top; each is a function of a `session` and its arguments.
+//! `writer` runs those that write, many in one transaction; `readers` those that only look.
 
 use std::path::{self, PathBuf};
 use std::sync::Arc;

@@ -3,24 +3,13 @@
 use rusqlite::{Result, params};
 
 use super::session::Session;
-use crate::queue::{Pruned, Retention};
+use crate::queue::{Pruned, Retention, Status};
 
 /// The oldest of one finished state.
-macro_rules! old {
-    ($status:literal) => {
-        concat!(
-            r#"SELECT seq FROM "jobs" INDEXED BY "jobs__"#,
-            $status,
-            r#"" WHERE status = '"#,
-            $status,
-            "' AND completed_at <= ?1 ORDER BY completed_at LIMIT ?2"
-        )
-    };
-}
-
-const OLD_COMPLETED: &str = old!("completed");
-const OLD_CANCELLED: &str = old!("cancelled");
-const OLD_DEAD: &str = old!("dead");
+const OLD: &str = r#"
+SELECT seq FROM "jobs" INDEXED BY "jobs__done"
+WHERE (status = 'completed' OR status = 'dead' OR status = 'cancelled') AND status = ?1 AND completed_at <= ?2
+ORDER BY completed_at LIMIT ?3"#;
 
 const DELETE: &str = r#"DELETE FROM "jobs" WHERE seq = ?1"#;
 
@@ -38,14 +27,17 @@ pub(super) fn look(db: &Session<'_>, retention: &Retention) -> Result<Option<Pru
 }
 
 fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<i64>> {
-    let states =
-        [(OLD_COMPLETED, retention.completed), (OLD_CANCELLED, retention.cancelled), (OLD_DEAD, retention.dead)];
+    let kept = [
+        (Status::Completed, retention.completed),
+        (Status::Cancelled, retention.cancelled),
+        (Status::Dead, retention.dead),
+    ];
     let mut old = Vec::new();
-    for (sql, retention) in states {
+    for (status, retention) in kept {
         let Some(retention) = retention else { continue };
         let horizon = db.now().before(retention).as_millis();
         let room = i64::try_from(limit - old.len()).unwrap_or(i64::MAX);
-        old.extend(db.all(sql, params![horizon, room], |row| row.get::<_, i64>(0))?);
+        old.extend(db.all(OLD, params![status.as_str(), horizon, room], |row| row.get::<_, i64>(0))?);
     }
     Ok(old)
 }
