@@ -118,3 +118,19 @@ fn finished_jobs_are_deleted_after_their_retention_and_others_stay() {
     assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 1, "its ledger went with it");
     daemon.stop();
 }
+
+#[test]
+fn what_was_claimed_ahead_of_a_long_job_is_given_back_without_a_trace() {
+    let home = Home::new("[worker]\nconcurrency = 1\n");
+    home.plugin("sleep", "sleep");
+    let line = |ms: u32| format!("{{\"type\": \"sleep\", \"payload\": {{\"ms\": {ms}}}}}");
+    bulk(&home, (0..300).map(|n| line(if n == 200 { 600_000 } else { 0 })));
+    let daemon = home.daemon();
+    let done = "SELECT count(*) FROM jobs WHERE status = 'completed'";
+    eventually("the long job to be reached", || (home.count(done) == 200).then_some(()));
+    let running = "SELECT count(*) FROM jobs WHERE status = 'running'";
+    eventually("all others to be given back", || (home.count(running) == 1).then_some(()));
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'pending' AND attempts = 0"), 99);
+    assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 200, "the ledger knows nothing of it");
+    daemon.kill();
+}

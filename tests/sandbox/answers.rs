@@ -107,5 +107,12 @@ async fn core_modules_are_handlers_too() {
     let plugin = guest("core_handler", Metering::Time);
     assert_eq!(plugin.kind(), Kind::Handler);
     let report = Run::of(plugin, r#"{"core":true}"#).alone().await;
-    assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
+    assert_eq!(report.outcome, Outcome::Completed(r#"{"core":true}"#.into()));
+}
+
+#[tokio::test]
+async fn a_trap_in_a_start_function_ends_the_attempt() {
+    let (report, _) = Run::guest("trap_start", "{}").beside_a_neighbour().await;
+    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    assert!(text.contains("`unreachable`") && text.contains("at trap_at_start"), "{text}");
 }

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use jobq::sandbox::{DirGrant, Outcome, Source};
+use jobq::sandbox::{DirGrant, Metering, Outcome, Source};
 use serde_json::{Value, json};
 
-use super::support::Run;
+use super::support::{Run, load};
 
 async fn completed(run: &Run) -> Value {
     let report = run.alone().await;
@@ -182,4 +182,48 @@ async fn a_request_is_denied_and_the_log_says_what_it_would_take() {
     let message = &lines[0].message;
     assert!(message.contains(r#"`http = ["http://127.0.0.1:1"]` under `[jobs.tested]`"#), "{message}");
     assert!(!message.contains("token"), "{message}");
+}
+
+/// Exits with 0 if making a TCP socket is answered with `access-denied`.
+const SOCKETS: &str = r#"(component
+    (import "wasi:sockets/network@0.2.0" (instance $network
+        (type $code (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout"
+            "concurrency-conflict" "not-in-progress" "would-block" "invalid-state" "new-socket-limit"
+            "address-not-bindable" "address-in-use" "remote-unreachable" "connection-refused" "connection-reset"
+            "connection-aborted" "datagram-too-large" "name-unresolvable" "temporary-resolver-failure"
+            "permanent-resolver-failure"))
+        (export "error-code" (type (eq $code)))
+        (type $family (enum "ipv4" "ipv6"))
+        (export "ip-address-family" (type (eq $family)))))
+    (alias export $network "error-code" (type $code))
+    (alias export $network "ip-address-family" (type $family))
+    (import "wasi:sockets/tcp@0.2.0" (instance $tcp (export "tcp-socket" (type (sub resource)))))
+    (alias export $tcp "tcp-socket" (type $socket))
+    (import "wasi:sockets/tcp-create-socket@0.2.0" (instance $sockets
+        (export "error-code" (type $its-code (eq $code)))
+        (export "ip-address-family" (type $its-family (eq $family)))
+        (export "tcp-socket" (type $its-socket (eq $socket)))
+        (type $created (result (own $its-socket) (error $its-code)))
+        (export "create-tcp-socket" (func (param "address-family" $its-family) (result $created)))))
+    (core module $memory (memory (export "memory") 1))
+    (core instance $memory (instantiate $memory))
+    (core func $create (canon lower (func $sockets "create-tcp-socket") (memory (core memory $memory "memory"))))
+    (core module $main
+        (import "host" "create" (func $create (param i32 i32)))
+        (import "host" "memory" (memory 1))
+        (func (export "run") (result i32)
+            (call $create (i32.const 0) (i32.const 16))
+            (i32.or
+                (i32.ne (i32.load8_u (i32.const 16)) (i32.const 1))
+                (i32.ne (i32.load8_u (i32.const 20)) (i32.const 1)))))
+    (core instance $main (instantiate $main
+        (with "host" (instance (export "create" (func $create)) (export "memory" (memory $memory "memory"))))))
+    (func $run (result (result)) (canon lift (core func $main "run")))
+    (instance $exported (export "run" (func $run)))
+    (export "wasi:cli/run@0.2.0" (instance $exported)))"#;
+
+#[tokio::test]
+async fn sockets_are_not_even_made() {
+    let plugin = load(&wat::parse_str(SOCKETS).expect("the text of a component"), Metering::Time).expect("a program");
+    assert_eq!(Run::of(plugin, "{}").alone().await.outcome, Outcome::Completed(String::new()));
 }

@@ -118,7 +118,7 @@ fn a_good_program_is_taken() {
 
 #[test]
 fn what_nobody_offers() {
-    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.x`";
+    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.0`";
     let said = refusal(&importing(r#"(import "acme:tools/gears" (instance (export "turn" (func))))"#));
     assert_eq!(said, format!("it imports `turn` of `acme:tools/gears`{offered}"));
     let said = refusal(&importing(r#"(import "jobq:handler/log@0.1.0" (instance (export "shout" (func))))"#));
@@ -201,6 +201,28 @@ fn more_parts_than_a_guest_may_have() {
     assert!(said.starts_with("it is larger than a guest may be: "), "{said}");
     let said = refusal(&handler_doing("(table 100000 funcref)", ""));
     assert!(said.starts_with("it is larger than a guest may be: "), "{said}");
+}
+
+#[test]
+fn the_bad_files_among_the_guests() {
+    let of = |name: &str| refusal(&file(name));
+    let said = of("world_other");
+    assert!(
+        said.starts_with("it exports `") && said.contains("; a handler exports `jobq:handler/handler@0.1.0`"),
+        "{said}"
+    );
+    let said = of("wrong_type");
+    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has another type than"), "{said}");
+    let said = of("import_unknown");
+    assert!(said.contains("of `example:teleport/beam@2.1.0`, which this host does not offer"), "{said}");
+    let said = of("newer_function");
+    assert!(said.contains("of `jobq:handler/context@0.1.9`, which this host does not offer"), "{said}");
+    assert!(of("newer_contract").starts_with("it was built for the contract `jobq:handler@0.2.0`"));
+    let said = of("memory_minimum");
+    assert!(
+        said.starts_with("it needs 4.0 GiB of memory to start, more than any job type may have (256.0 MiB)"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -71,6 +71,39 @@ async fn tables_count_as_memory() {
     assert_out_of_memory(&report.outcome, "of its memory limit of 128.0 KiB and asked for 23.4 KiB more");
 }
 
+/// A guest that asks until it is refused, and tells how much it got.
+async fn got(name: &str, memory: usize) -> usize {
+    let (report, _) = Run::guest(name, "{}").memory(memory).beside_a_neighbour().await;
+    let Outcome::Completed(got) = &report.outcome else { panic!("{report:?}") };
+    assert!(report.peak_memory <= memory as u64, "{report:?}");
+    got.parse().expect("a number")
+}
+
+#[tokio::test]
+async fn all_memories_together_get_no_more_than_the_limit() {
+    assert_eq!(got("hog_memories", 64 * MIB).await, 63);
+}
+
+#[tokio::test]
+async fn all_tables_together_get_no_more_than_the_limit() {
+    assert_eq!(got("hog_tables", (64 << 10) + 3 * 80_000).await, 30);
+    assert_eq!(got("hog_tables", 64 * MIB).await, 80, "four tables of 20,000");
+}
+
+#[tokio::test]
+async fn a_guest_finds_nothing_of_the_one_before_it() {
+    let check_and_soil = "(drop (memory.grow (i32.const 200)))
+        (loop
+            (if (i64.ne (i64.load (global.get $at)) (i64.const 0)) (then unreachable))
+            (global.set $at (i32.add (global.get $at) (i32.const 4096)))
+            (br_if 0 (i32.lt_u (global.get $at) (i32.const 13000000))))
+        (memory.fill (i32.const 1024) (i32.const 0xff) (i32.const 13000000))";
+    let run = Run::handler_doing("(global $at (mut i32) (i32.const 4096))", check_and_soil);
+    for _ in 0..200 {
+        assert_eq!(run.alone().await.outcome, Outcome::Completed(String::new()));
+    }
+}
+
 #[tokio::test]
 async fn a_table_has_an_end_of_its_own() {
     let grow = "(drop (table.grow 0 (ref.null func) (i32.const 1000000)))";

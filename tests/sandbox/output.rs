@@ -126,17 +126,21 @@ async fn an_error_text_is_cut_at_the_same_limit() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_no_text_is_a_failure_that_says_so() {
-    let (report, _) = Run::guest("bad_utf8", r#"{"in":"result"}"#).beside_a_neighbour().await;
-    let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
-    assert!(message.starts_with("the result is not UTF-8 text"), "{message}");
+async fn an_answer_that_is_no_text_is_a_failure_that_says_so() {
+    for place in ["result", "retry", "fatal"] {
+        let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
+        let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
+        assert!(message.starts_with("the answer of the handler is not UTF-8 text: invalid utf-8"), "{message}");
+    }
 }
 
 #[tokio::test]
-async fn a_log_line_that_is_no_text_is_a_trap_that_says_so() {
-    let (report, _) = Run::guest("bad_utf8", r#"{"in":"log"}"#).beside_a_neighbour().await;
-    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
-    assert!(text.contains("invalid utf-8") && text.contains("\n  at "), "{text}");
+async fn a_log_line_or_progress_that_is_no_text_is_a_trap_that_says_so() {
+    for place in ["log", "progress"] {
+        let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
+        let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+        assert!(text.contains("invalid utf-8") && text.contains("\n  at "), "{text}");
+    }
 }
 
 #[tokio::test]

@@ -29,8 +29,7 @@ async fn a_guest_that_sleeps_in_the_host_can_be_stopped() {
 
 #[tokio::test]
 async fn a_guest_that_spins_in_its_start_function_can_be_stopped() {
-    let run = Run::handler_doing("(func $begin (loop (br 0))) (start $begin)", "");
-    assert_eq!(stopped(run).await.outcome, Outcome::Stopped);
+    assert_eq!(stopped(Run::guest("spin_start", "{}")).await.outcome, Outcome::Stopped);
 }
 
 #[tokio::test]

@@ -31,9 +31,8 @@ async fn a_loop_whose_fuel_is_counted_is_stopped_by_its_time() {
 
 #[tokio::test]
 async fn a_loop_in_a_start_function_is_stopped() {
-    let run = Run::handler_doing("(func $begin (loop (br 0))) (start $begin)", "");
-    let (report, _) = run.timeout(LIMIT).beside_a_neighbour().await;
-    assert_timed_out(&report.outcome, "at begin");
+    let (report, _) = Run::guest("spin_start", "{}").timeout(LIMIT).beside_a_neighbour().await;
+    assert_timed_out(&report.outcome, "at spin");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ impl Sandbox {
         let mut store = store(plugin, host, limits);
         let run = plugin.enter(&mut store, job.as_ref());
         let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
-        report(plugin, limits, start, store, &output, end)
+        report(plugin, limits, start, &store, &output, end)
     }
 }
 
@@ -111,14 +111,14 @@ fn report(
     plugin: &Plugin,
     limits: &Limits,
     start: Instant,
-    store: Store<Host>,
+    store: &Store<Host>,
     output: &Output,
     end: wasmtime::Result<Answer>,
 ) -> Report {
     let duration = start.elapsed();
-    let fuel = if was_cut_while_computing(&end) { None } else { burnt(&store, limits) };
-    let memory = store.into_data().memory;
-    let outcome = Ended { kind: plugin.kind(), limits, memory: &memory, output }.judge(end);
+    let fuel = if was_cut_while_computing(&end) { None } else { burnt(store, limits) };
+    let memory = &store.data().memory;
+    let outcome = Ended { kind: plugin.kind(), limits, memory, output }.judge(end);
     output.finish();
     Report { outcome, duration, fuel, peak_memory: memory.peak() }
 }

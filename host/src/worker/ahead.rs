@@ -40,6 +40,11 @@ impl Ahead {
         }
     }
 
+    /// A job of this type was claimed ahead and found no slot in time; none is again before a run shows that they are free.
+    pub(super) fn waited_in_vain(&mut self, job_type: &JobType) {
+        self.measured(job_type, HORIZON * (self.cores + 1));
+    }
+
     /// How many jobs of `job_type` may wait for a slot.
     pub(super) fn of(&self, job_type: &str) -> usize {
         let Some(estimate) = self.durations.get(job_type) else { return 0 };
@@ -68,6 +73,16 @@ mod tests {
         assert_eq!(ahead.of("t"), 40);
         ahead.measured(&job_type(), Duration::from_millis(50));
         assert_eq!(ahead.of("t"), 0, "one long job ends it at once");
+    }
+
+    #[test]
+    fn a_wait_in_vain_ends_it_until_runs_are_short_again() {
+        let mut ahead = Ahead::new(4);
+        ahead.measured(&job_type(), Duration::from_micros(10));
+        ahead.waited_in_vain(&job_type());
+        assert_eq!(ahead.of("t"), 0);
+        (0..20).for_each(|_| ahead.measured(&job_type(), Duration::from_micros(10)));
+        assert!(ahead.of("t") > 0);
     }
 
     #[test]

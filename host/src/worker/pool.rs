@@ -232,13 +232,11 @@ struct Dispatcher {
     /// When to claim although nothing has woken the pool.
     next_look: Instant,
     pause: Duration,
-    last_end: Instant,
 }
 
 impl Dispatcher {
     fn new(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) -> Self {
         let pause = options.borrow().poll_interval;
-        let now = Instant::now();
         Self {
             shared,
             options,
@@ -250,9 +248,8 @@ impl Dispatcher {
             hungry: true,
             held_back: false,
             wakes: 0,
-            next_look: now,
+            next_look: Instant::now(),
             pause,
-            last_end: now,
         }
     }
 
@@ -297,7 +294,6 @@ impl Dispatcher {
         self.ahead.measured(job_type, took);
         self.running -= 1;
         self.tally(job_type).running -= 1;
-        self.last_end = Instant::now();
         self.hungry |= self.held_back;
     }
 
@@ -348,15 +344,16 @@ impl Dispatcher {
         self.shared.attempts.spawn(run::attempt(self.shared.clone(), job, version));
     }
 
-    /// Gives back what has waited too long: its slot is taken by something longer than was measured.
+    /// Gives back what has waited too long: the slots are taken by something longer than was measured.
     fn give_back_overdue(&mut self) {
-        if self.ready.front().is_none_or(|ready| ready.since.elapsed() < PATIENCE) {
-            return;
-        }
         let mut leases = Vec::new();
-        for Ready { job, .. } in std::mem::take(&mut self.ready) {
+        while let Some(Ready { job, .. }) = self.ready.pop_front_if(|ready| ready.since.elapsed() >= PATIENCE) {
+            self.ahead.waited_in_vain(&job.job_type);
             self.tally(&job.job_type).ready -= 1;
             leases.push(job.lease);
+        }
+        if leases.is_empty() {
+            return;
         }
         self.held_back = true;
         let shared = self.shared.clone();
@@ -370,8 +367,7 @@ impl Dispatcher {
         }
         let slots = self.slots();
         let free = slots.saturating_sub(self.running + self.ready.len());
-        let turning = self.running < slots || self.last_end.elapsed() < PATIENCE;
-        let (wants, ahead) = self.wants(slots, free, turning);
+        let (wants, ahead) = self.wants(slots, free);
         let limit = free + ahead;
         if wants.is_empty() {
             self.hungry = free == 0 && self.hungry;
@@ -389,7 +385,7 @@ impl Dispatcher {
 
     /// What can be taken now of each type, and how much of it ahead of a free slot.
     /// Few at a time are not worth a claim of their own while enough are waiting.
-    fn wants(&mut self, slots: usize, free: usize, turning: bool) -> (Vec<Want>, usize) {
+    fn wants(&mut self, slots: usize, free: usize) -> (Vec<Want>, usize) {
         let serve = self.options.borrow().types.clone();
         let mut wants = Vec::new();
         let mut most_ahead = 0;
@@ -398,7 +394,7 @@ impl Dispatcher {
             let Ok(job_type) = JobType::parse(&name) else { continue };
             let limit = self.limit_of(&job_type, slots);
             let (running, ready) = self.tallies.get(&job_type).map_or((0, 0), |tally| (tally.running, tally.ready));
-            let ahead = if turning { self.ahead.of(&name) } else { 0 };
+            let ahead = self.ahead.of(&name);
             let room_ahead = ahead.saturating_sub(ready);
             let room_ahead = if room_ahead >= ahead / 2 { room_ahead } else { 0 };
             let most = free.min(limit.saturating_sub(running + ready)) + room_ahead;
