@@ -27,6 +27,20 @@ async fn a_verb_moves_a_job_exactly_where_the_table_says() {
     }
 }
 
+#[tokio::test]
+async fn a_worker_that_was_presumed_dead_writes_nothing_over_the_one_that_took_over() {
+    for event in [Event::Complete, Event::FailForNow, Event::FailForGood, Event::Snooze, Event::GiveBack] {
+        let queue = Queue::fresh();
+        let first = queue.standing(Status::Pending).await;
+        let second = queue.claim(1).await.remove(0);
+        assert_eq!(first.lease.seq, second.lease.seq);
+        let before = (queue.job(&first.id).await, queue.outcomes(&first.id).await);
+        happen(&queue, event, &first.id, receipt(&first)).await;
+        queue.store.release(vec![first.lease]).await.unwrap();
+        assert_eq!((queue.job(&first.id).await, queue.outcomes(&first.id).await), before, "{event:?}");
+    }
+}
+
 async fn happen(queue: &Queue, event: Event, id: &Id, end: jobq::queue::Receipt) {
     let store = &queue.store;
     match event {

@@ -110,3 +110,18 @@ fn every_file_says_what_it_is_for() {
     let silent: Vec<_> = files.into_iter().filter(silent).collect();
     assert!(silent.is_empty(), "these do not open with `//!`: {silent:#?}");
 }
+
+#[test]
+fn the_tests_that_bear_the_invariants_exist() {
+    let listed = fs::read_to_string(root().join("tests/INVARIANTS.md")).unwrap();
+    let named: Vec<&str> = listed.split('`').filter(|text| text.contains("::") && !text.contains(' ')).collect();
+    assert!(named.len() > 30, "the list is there");
+    let missing = named.iter().filter(|name| {
+        let (suite, test) = name.rsplit_once("::").unwrap();
+        let file = root().join("tests").join(suite.replace("::", "/"));
+        let source = fs::read_to_string(file.with_extension("rs")).unwrap_or_default();
+        !source.contains(&format!("fn {test}("))
+    });
+    let missing: Vec<_> = missing.collect();
+    assert!(missing.is_empty(), "tests/INVARIANTS.md names tests that are not there: {missing:?}");
+}
