@@ -15,6 +15,7 @@ mod grants;
 mod handles;
 mod imports;
 mod limits;
+mod link;
 mod load_error;
 mod memory;
 mod outcome;

@@ -93,3 +93,23 @@ fn sleep(shared: &Shared) {
     }
     shared.asleep.store(false, Ordering::SeqCst);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_sleeps_while_nothing_runs_and_wakes_for_the_next_guest() {
+        let ticker = Ticker::start().expect("a thread");
+        let until_asleep = |wanted| {
+            while ticker.shared.asleep.load(Ordering::SeqCst) != wanted {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        for _ in 0..2 {
+            until_asleep(true);
+            let _ticking = ticker.wake();
+            until_asleep(false);
+        }
+    }
+}

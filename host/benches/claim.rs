@@ -1,0 +1,102 @@
+//! What a claim costs beside a million rows that it must not meet (I8), as ratios to an empty table in one run.
+//!
+//! `cargo bench --bench claim`, or `cargo bench --bench claim -- 100000` for fewer rows. The figures that count are the
+//! ratios: within 1.5, whatever the machine.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want};
+
+/// Jobs in one claim.
+const BATCH: usize = 64;
+
+/// Measured claims of each kind; the median counts.
+const ROUNDS: usize = 200;
+
+/// What else lies in the table: a name, and the columns of each row.
+const CROWDS: [(&str, &str); 4] = [
+    ("nothing else", ""),
+    ("finished", "SELECT 'noop', 'completed', n % 10, 1700000000000 + n, 1700000000000 + n FROM numbers"),
+    ("due in the future", "SELECT 'noop', 'pending', n % 10, 9000000000000 + n, NULL FROM numbers"),
+    ("of a type not served", "SELECT 'other', 'pending', n % 10, 1700000000000 + n, NULL FROM numbers"),
+];
+
+fn main() {
+    let rows = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000_u64);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    println!(
+        "{:<28} {:>14} {:>7} {:>14} {:>7}",
+        format!("beside {rows} rows"),
+        "claim, per job",
+        "ratio",
+        "finds nothing",
+        "ratio"
+    );
+    let mut floor = None;
+    for (name, columns) in CROWDS {
+        let dir = tempfile::tempdir().expect("a directory");
+        crowd(&dir.path().join("jobq.db"), columns, rows);
+        let (claim, nothing) = runtime.block_on(measure(dir.path()));
+        let (claim_floor, nothing_floor) = *floor.get_or_insert((claim, nothing));
+        let ratio = |time: Duration, floor: Duration| time.as_secs_f64() / floor.as_secs_f64();
+        println!(
+            "{name:<28} {claim:>14.1?} {:>7.2} {nothing:>14.1?} {:>7.2}",
+            ratio(claim, claim_floor),
+            ratio(nothing, nothing_floor)
+        );
+    }
+}
+
+fn options(database: &Path) -> Options {
+    Options { durability: Durability::Normal, ..Options::new(database) }
+}
+
+/// Makes a queue and fills it as a foreign program would.
+fn crowd(database: &Path, columns: &str, rows: u64) {
+    drop(SqliteStore::open(options(database), OpenMode::Create).expect("a queue"));
+    if columns.is_empty() {
+        return;
+    }
+    let connection = rusqlite::Connection::open(database).expect("the file");
+    let numbers =
+        format!("WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})");
+    let fill = format!("INSERT INTO jobs (type, status, priority, scheduled_at, completed_at) {numbers} {columns}");
+    connection
+        .execute_batch(&format!("PRAGMA synchronous = OFF; {fill}; PRAGMA wal_checkpoint(TRUNCATE)"))
+        .expect("rows");
+}
+
+/// The median time of one job in a claim that finds a full batch, and of a claim that finds nothing.
+async fn measure(dir: &Path) -> (Duration, Duration) {
+    let store = SqliteStore::open(options(&dir.join("jobq.db")), OpenMode::Existing).expect("the queue");
+    let job_type = JobType::parse("noop").expect("a type");
+    let payload = Payload::parse(format!("\"{}\"", "x".repeat(98)), 1000).expect("a payload");
+    let claim = || Claim {
+        wants: vec![Want { job_type: job_type.clone(), most: BATCH }],
+        limit: BATCH,
+        lease: Duration::from_secs(60),
+        worker: "bench".into(),
+    };
+    let (mut full, mut empty) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let jobs =
+            (0..BATCH).map(|n| NewJob { priority: n as i16 % 10, ..NewJob::new(job_type.clone(), payload.clone()) });
+        store.enqueue(jobs.collect()).await.expect("enqueued");
+        let started = Instant::now();
+        let claims = store.claim(claim()).await.expect("claimed");
+        full.push(started.elapsed() / BATCH as u32);
+        assert_eq!(claims.jobs.len(), BATCH);
+        let started = Instant::now();
+        assert!(store.claim(claim()).await.expect("claimed").jobs.is_empty());
+        empty.push(started.elapsed());
+    }
+    store.close().await;
+    (median(full), median(empty))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
