@@ -56,8 +56,8 @@ main() {
 
     # Core modules, which jobq turns into components by itself.
     build wasm32-wasip1 tests/guests --example echo --bin program
-    cp "$(built wasm32-wasip1)/examples/echo.wasm" "$guests/core_handler.wasm"
-    cp "$(built wasm32-wasip1)/program.wasm" "$guests/program_p1.wasm"
+    install -m 644 "$(built wasm32-wasip1)/examples/echo.wasm" "$guests/core_handler.wasm"
+    install -m 644 "$(built wasm32-wasip1)/program.wasm" "$guests/program_p1.wasm"
 
     refuse_paths "$plugins"/*.wasm "$guests"/*.wasm
     say "done, $(cat "$plugins"/*.wasm "$guests"/*.wasm | wc -c) bytes in $plugins and $guests"

@@ -15,7 +15,8 @@ fn main() -> Result<()> {
     let [wit, input, output] = &args[..] else {
         bail!("usage: componentize WIT_DIR IN OUT");
     };
-    let component = component(wit, input).with_context(|| format!("failed to make a component of `{}`", input.display()))?;
+    let component =
+        component(wit, input).with_context(|| format!("failed to make a component of `{}`", input.display()))?;
     std::fs::write(output, component).with_context(|| format!("failed to write `{}`", output.display()))
 }
 
