@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod daemon;
 mod home;
+mod native;
 mod sandbox;
 mod store;
 mod tidy;

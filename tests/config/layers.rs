@@ -36,7 +36,7 @@ fn every_flag_is_heard() {
     let settings = check(FILE, "jobq.toml", Path::new("conf"), &environment(&[]), &flags).unwrap();
     assert_eq!(settings.queue.table.as_str(), "mail");
     assert_eq!(settings.queue.durability, jobq::queue::sqlite::Durability::Normal);
-    assert_eq!(settings.worker.concurrency, jobq::config::auto_concurrency());
+    assert_eq!(settings.worker.concurrency, jobq::worker::auto_concurrency());
     assert!(settings.worker.types.includes("b") && !settings.worker.types.includes("c"));
     assert_eq!(settings.plugins.dir, PathBuf::from("here"));
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use jobq::config::{Settings, auto_concurrency};
+use jobq::config::Settings;
+use jobq::worker::auto_concurrency;
 use jobq::worker::{Rule, Serve};
 
 /// Every setting, one a line; of a job type only what differs from the defaults.

@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::plugins::{Registry, State};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
 use crate::sandbox::{self, Sandbox};
-use crate::worker::{self, Pool, Setup};
+use crate::worker::{self, PluginHandlers, Pool, Setup};
 
 /// How long closing the database may take at the end.
 const LAST_CHECKPOINT: Duration = Duration::from_millis(200);
@@ -45,8 +45,7 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
     let pool = Pool::start(Setup {
         store: store.clone(),
-        sandbox,
-        registry: registry.clone(),
+        handlers: Arc::new(PluginHandlers::new(sandbox, registry.clone())),
         options: settings.worker.clone(),
     });
     say_ready(&settings, &registry);

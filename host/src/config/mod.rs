@@ -37,7 +37,6 @@ pub use location::Location;
 pub use overrides::Overrides;
 pub use problem::{ConfigError, Look, Problem};
 pub use settings::{Queue, Settings};
-pub use worker::auto_concurrency;
 
 /// Reads and checks the settings: defaults < file < environment < flags.
 ///

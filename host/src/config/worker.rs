@@ -8,7 +8,7 @@ use super::problem::{Problem, shown};
 use super::section::Section;
 use super::setting::{Setting, duration_text};
 use crate::queue::{JobType, Retention};
-use crate::worker::{Options, Rules, Serve};
+use crate::worker::{Options, Rules, Serve, auto_concurrency};
 
 /// The keys of `[worker]`.
 pub(super) const KEYS: &[&str] =
@@ -17,25 +17,9 @@ pub(super) const KEYS: &[&str] =
 /// The most attempts at once: what the sandbox can find address space for.
 pub(super) const MAX_CONCURRENCY: i64 = 10_000;
 
-/// What `concurrency = "auto"` stands for: four attempts for each core that this process may use.
-pub fn auto_concurrency() -> NonZeroU32 {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let attempts = u32::try_from(cores.saturating_mul(4)).unwrap_or(u32::MAX);
-    NonZeroU32::new(attempts).unwrap_or(NonZeroU32::MIN)
-}
-
 /// Reads `[worker]`; retention and rules come from other tables.
 pub(super) fn read(section: &mut Section<'_, '_>, retention: Retention, rules: Rules) -> Options {
-    let mut options = Options {
-        concurrency: auto_concurrency(),
-        types: Serve::All,
-        poll_interval: Duration::from_millis(50),
-        max_poll_interval: Duration::from_secs(1),
-        lease: Duration::from_secs(15),
-        shutdown_grace: Duration::from_secs(25),
-        retention,
-        rules,
-    };
+    let mut options = Options { retention, rules, ..Options::default() };
     section.fill("concurrency", &mut options.concurrency, concurrency);
     if let Some(setting) = section.setting("types") {
         options.types = types(&setting, section);

@@ -220,6 +220,21 @@ pub struct Receipt {
     pub lines: Vec<LogLine>,
 }
 
+impl Receipt {
+    /// For an attempt that ran so long, of which nothing else is known.
+    pub fn of(job: &Claimed, duration: Duration) -> Self {
+        Self {
+            lease: job.lease,
+            attempt: job.attempt,
+            duration,
+            fuel: None,
+            peak_memory: None,
+            digest: None,
+            lines: Vec::new(),
+        }
+    }
+}
+
 /// What a running attempt has to say so far.
 #[derive(Clone, Debug)]
 pub struct Progress {

@@ -68,15 +68,18 @@ impl Tap {
         self.stop.notify_one();
     }
 
-    pub(super) fn push(&self, line: Line) {
+    /// Hands a line out.
+    pub fn push(&self, line: Line) {
         self.heard().lines.push(line);
     }
 
-    pub(super) fn report(&self, percent: u8, message: String) {
+    /// Hands a progress report out: percent, 0 to 100, and a few words.
+    pub fn report(&self, percent: u8, message: String) {
         self.heard().progress = Some((percent, message));
     }
 
-    pub(super) fn is_cancelled(&self) -> bool {
+    /// Whether [`cancel`](Self::cancel) has been called.
+    pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
@@ -85,7 +88,7 @@ impl Tap {
     }
 
     /// Returns once [`stop`](Self::stop) has been called.
-    pub(super) async fn wait_for_stop(&self) {
+    pub async fn wait_for_stop(&self) {
         while !self.is_stopped() {
             self.stop.notified().await;
         }

@@ -4,6 +4,7 @@
 //! - `pool`: the loop that owns the truth about slots: takes a permit, then claims, then starts.
 //! - `ahead`: how many short jobs may be claimed before a slot is free for them.
 //! - `run`: one attempt from its lease to its record; `attempt` decides, purely, which record that is.
+//! - `handlers`: what an attempt runs: a plugin in the sandbox, or (`native`) a function of the application.
 //! - `keeper`: keeps the leases of running attempts alive, hears their logs, stops what was cancelled.
 //! - `rescuer`, `cleaner`, `herald`: the chores: lost leases, retention, what the daemon tells of itself.
 
@@ -12,14 +13,18 @@ mod attempt;
 mod cleaner;
 mod clock;
 mod follow_up;
+mod handlers;
 mod herald;
 mod keeper;
 mod live;
+mod native;
 mod options;
 mod pool;
 mod rescuer;
 mod run;
 
 pub use attempt::{Verdict, decide};
-pub use options::{Options, Rule, Rules, Serve};
+pub use handlers::{Handler, Handlers, PluginHandlers};
+pub use native::{JobError, NativeHandlers, NativeJob};
+pub use options::{Options, Rule, Rules, Serve, auto_concurrency};
 pub use pool::{Pool, Setup, Waker};

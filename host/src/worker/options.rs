@@ -29,6 +29,28 @@ pub struct Options {
     pub rules: Rules,
 }
 
+impl Default for Options {
+    /// As `jobq.toml` has it, but that finished jobs are kept for ever.
+    fn default() -> Self {
+        Self {
+            concurrency: auto_concurrency(),
+            types: Serve::All,
+            poll_interval: Duration::from_millis(50),
+            max_poll_interval: Duration::from_secs(1),
+            lease: Duration::from_secs(15),
+            shutdown_grace: Duration::from_secs(25),
+            retention: Retention::default(),
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// What `concurrency = "auto"` stands for: four attempts for each core that this process may use.
+pub fn auto_concurrency() -> NonZeroU32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores.saturating_mul(4)).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
+}
+
 /// Which job types a daemon serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serve {
@@ -57,6 +79,12 @@ pub struct Rules {
     pub by_type: BTreeMap<JobType, Arc<Rule>>,
     /// Bytes of a follow-up's payload. Default 1 MiB.
     pub max_payload: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { default: Arc::default(), by_type: BTreeMap::new(), max_payload: 1 << 20 }
+    }
 }
 
 impl Rules {

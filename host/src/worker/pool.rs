@@ -15,10 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use super::ahead::Ahead;
 use super::live::Live;
-use super::{Options, Rules, cleaner, herald, keeper, run};
-use crate::plugins::Registry;
+use super::{Handlers, Options, Rules, cleaner, herald, keeper, run};
 use crate::queue::{Claim, Claimed, Claims, JobType, Lease, Store, StoreError, Timestamp, Want};
-use crate::sandbox::Sandbox;
 
 /// A job that was claimed ahead and has not started by then is given back, so that another daemon may run it.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -33,10 +31,8 @@ const SIGN_OFF: Duration = Duration::from_millis(200);
 pub struct Setup {
     /// The queue.
     pub store: Arc<dyn Store>,
-    /// Runs the guests.
-    pub sandbox: Arc<Sandbox>,
-    /// Tells which guest serves which type.
-    pub registry: Arc<Registry>,
+    /// What runs the jobs.
+    pub handlers: Arc<dyn Handlers>,
     /// How to go about it.
     pub options: Options,
 }
@@ -65,8 +61,7 @@ impl Waker {
 /// What the pool's tasks share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
-    pub(super) sandbox: Arc<Sandbox>,
-    pub(super) registry: Arc<Registry>,
+    pub(super) handlers: Arc<dyn Handlers>,
     pub(super) rules: ArcSwap<Rules>,
     pub(super) live: Live,
     pub(super) attempts: TaskTracker,
@@ -90,12 +85,11 @@ pub(super) enum Event {
 impl Pool {
     /// Starts claiming. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
-        let Setup { store, sandbox, registry, options } = setup;
+        let Setup { store, handlers, options } = setup;
         let (events, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             store,
-            sandbox,
-            registry,
+            handlers,
             rules: ArcSwap::from_pointee(options.rules.clone()),
             live: Live::default(),
             attempts: TaskTracker::new(),
@@ -112,7 +106,7 @@ impl Pool {
         chore(Box::pin(cleaner::clean(shared.clone(), current.clone())));
         chore(Box::pin(herald::announce(shared.clone(), current.clone())));
         chore(Box::pin(look_elsewhere(shared.clone(), current.clone())));
-        chore(Box::pin(look_at_plugins(shared.clone())));
+        chore(Box::pin(look_at_handlers(shared.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
         Self { shared, options, stopping, dispatcher, chores, chores_over }
@@ -194,10 +188,10 @@ async fn look_elsewhere(shared: Arc<Shared>, options: watch::Receiver<Arc<Option
     }
 }
 
-/// Wakes the pool when a plugin has come or gone.
-async fn look_at_plugins(shared: Arc<Shared>) {
+/// Wakes the pool when a handler has come or gone.
+async fn look_at_handlers(shared: Arc<Shared>) {
     loop {
-        shared.registry.changed().await;
+        shared.handlers.changed().await;
         shared.wake.notify_one();
     }
 }
@@ -334,14 +328,14 @@ impl Dispatcher {
     }
 
     fn start(&mut self, job: Claimed) {
-        let Some(version) = self.shared.registry.current(job.job_type.as_str()) else {
+        let Some(handler) = self.shared.handlers.current(job.job_type.as_str()) else {
             let shared = self.shared.clone();
             self.shared.attempts.spawn(async move { release(&shared, vec![job.lease]).await });
             return;
         };
         self.running += 1;
         self.tally(&job.job_type).running += 1;
-        self.shared.attempts.spawn(run::attempt(self.shared.clone(), job, version));
+        self.shared.attempts.spawn(run::attempt(self.shared.clone(), job, handler));
     }
 
     /// Gives back what has waited too long: the slots are taken by something longer than was measured.
@@ -390,7 +384,7 @@ impl Dispatcher {
         let mut wants = Vec::new();
         let mut most_ahead = 0;
         self.held_back = false;
-        for name in self.shared.registry.serving().into_iter().filter(|name| serve.includes(name)) {
+        for name in self.shared.handlers.serving().into_iter().filter(|name| serve.includes(name)) {
             let Ok(job_type) = JobType::parse(&name) else { continue };
             let limit = self.limit_of(&job_type, slots);
             let (running, ready) = self.tallies.get(&job_type).map_or((0, 0), |tally| (tally.running, tally.ready));

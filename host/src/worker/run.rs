@@ -7,45 +7,35 @@ use std::time::{Duration, Instant};
 use super::attempt::{Verdict, decide};
 use super::follow_up::Outbox;
 use super::pool::{Event, Shared};
-use super::{Rule, keeper};
-use crate::plugins::Version;
-use crate::queue::{Claimed, Digest, Failure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
+use super::{Handler, Rule, keeper};
+use crate::queue::{Claimed, Failure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
 use crate::sandbox::{self, Call, Limits, Tap};
 
 /// The longest pause between two tries to write down how an attempt ended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the guest of a leased job and records how it ended.
-pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, version: Arc<Version>) {
+/// Runs the handler of a leased job and records how it ended.
+pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>) {
     let slot = Slot { shared: &shared, job: &job, started: Instant::now() };
     let _lease = Held { shared: &shared, lease: job.lease };
     let Some(tap) = shared.live.start(job.lease) else { return };
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease));
-    let (end, receipt) = run(&shared, &job, &version, rule, tap, outbox.clone()).await;
+    let (end, receipt) = run(&job, &*handler, rule, tap, outbox.clone()).await;
     drop(slot);
     let verdict = decide(end, job.attempt, job.max_attempts, rule, fastrand::f64());
     record(&shared, receipt, verdict, outbox.take()).await;
 }
 
 async fn run(
-    shared: &Shared,
     job: &Claimed,
-    version: &Version,
+    handler: &dyn Handler,
     rule: &Rule,
     tap: Arc<Tap>,
     outbox: Arc<Outbox>,
 ) -> (sandbox::Outcome, Receipt) {
-    let mut receipt = Receipt {
-        lease: job.lease,
-        attempt: job.attempt,
-        duration: Duration::ZERO,
-        fuel: None,
-        peak_memory: None,
-        digest: None,
-        lines: Vec::new(),
-    };
+    let mut receipt = Receipt::of(job, Duration::ZERO);
     let payload = match &job.payload {
         Ok(payload) => payload.clone(),
         Err(error) => {
@@ -61,11 +51,11 @@ async fn run(
         max_attempts: job.max_attempts.unwrap_or(rule.policy.max_attempts),
     };
     let limits = limits(job, rule);
-    let report = shared.sandbox.run(version.start(), call, &limits, &rule.grants, tap.clone(), outbox).await;
+    let report = handler.run(call, &limits, &rule.grants, tap.clone(), outbox).await;
     receipt.duration = report.duration;
     receipt.fuel = report.fuel;
-    receipt.peak_memory = Some(report.peak_memory);
-    receipt.digest = Some(Digest(version.digest()));
+    receipt.peak_memory = Some(report.peak_memory).filter(|peak| *peak > 0);
+    receipt.digest = handler.digest();
     receipt.lines = keeper::lines(&tap);
     (report.outcome, receipt)
 }

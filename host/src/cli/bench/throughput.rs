@@ -16,12 +16,12 @@ use super::disk;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
-use crate::config::{Settings, auto_concurrency};
+use crate::config::Settings;
 use crate::plugins::Registry;
 use crate::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
 use crate::queue::{Filter, JobType, NewJob, Payload, Status, Store};
 use crate::sandbox::{self, Sandbox};
-use crate::worker::{Pool, Setup};
+use crate::worker::{PluginHandlers, Pool, Setup, auto_concurrency};
 
 /// A component whose handler returns at once (source: `tests/guests/wat/noop.wat`).
 const NOOP: &[u8] = include_bytes!("../../../../tests/guests/noop.wasm");
@@ -133,7 +133,8 @@ async fn measure(args: &Args, concurrency: NonZeroU32, home: &Path) -> anyhow::R
     while registry.current("noop").is_none() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let pool = Pool::start(Setup { store: store.clone(), sandbox, registry, options: settings.worker });
+    let handlers = Arc::new(PluginHandlers::new(sandbox, registry));
+    let pool = Pool::start(Setup { store: store.clone(), handlers, options: settings.worker });
     let started = Instant::now();
     enqueue(args, &store, &pool).await?;
     let enqueued = started.elapsed();

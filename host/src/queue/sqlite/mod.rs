@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use self::readers::Readers;
+use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
     AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine,
@@ -51,6 +52,8 @@ mod table_name;
 mod writer;
 
 pub use open::{OpenError, OpenMode};
+/// The SQLite that [`enqueue_in`] works with.
+pub use rusqlite;
 pub use table_name::{TableName, TableNameError};
 
 /// Where the queue is and how it is written.
@@ -81,6 +84,20 @@ pub enum Durability {
     Full,
     /// A crash of the process.
     Normal,
+}
+
+/// Adds jobs within a transaction of the application's own: they exist when it commits, or not at all.
+///
+/// The queue must exist ([`SqliteStore::open`]) in the same database. A daemon notices the jobs within its `poll_interval`.
+///
+/// # Errors
+/// When the table refuses a job or the database fails; the transaction is then the caller's to roll back.
+pub fn enqueue_in(
+    transaction: &rusqlite::Transaction<'_>,
+    table: &TableName,
+    jobs: &[NewJob],
+) -> Result<Vec<Enqueued>, StoreError> {
+    Ok(enqueue::enqueue(&Session::new(transaction, table), jobs)?)
 }
 
 /// The version of SQLite that is built in.

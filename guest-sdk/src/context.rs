@@ -1,0 +1,106 @@
+//! What a handler knows of its attempt, and what it may ask for.
+
+use std::time::Duration;
+
+use crate::error::{Result, fatal};
+use crate::follow_up::Enqueue;
+use crate::host::{Host, Job};
+
+/// The attempt that is running.
+pub struct Context {
+    job: Job,
+    host: Box<dyn Host>,
+}
+
+impl Context {
+    pub(crate) fn new(job: Job, host: impl Host + 'static) -> Context {
+        Context { job, host: Box::new(host) }
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn set_payload(&mut self, payload: &str) {
+        self.job.payload = payload.into();
+    }
+
+    /// The id of the job, a UUID as long as nobody inserts another.
+    ///
+    /// It is the same in every attempt, so it serves as the idempotency key of whatever the handler does outside.
+    pub fn job_id(&self) -> &str {
+        &self.job.id
+    }
+
+    /// The type of the job. Several types can share one handler.
+    pub fn job_type(&self) -> &str {
+        &self.job.job_type
+    }
+
+    /// The payload, byte for byte as it was enqueued.
+    pub fn payload(&self) -> &str {
+        &self.job.payload
+    }
+
+    /// The number of this attempt; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.job.attempt
+    }
+
+    /// Attempts allowed before the job is dead.
+    pub fn max_attempts(&self) -> u32 {
+        self.job.max_attempts
+    }
+
+    /// Whether the job will be dead if this attempt fails: the moment to tell somebody.
+    pub fn is_last_attempt(&self) -> bool {
+        self.job.attempt >= self.job.max_attempts
+    }
+
+    /// The time that is left before the host stops this attempt.
+    pub fn remaining(&self) -> Duration {
+        self.host.remaining()
+    }
+
+    /// Whether somebody asked for this job to be cancelled.
+    ///
+    /// The job is cancelled already, whatever the answer will be; the attempt has five seconds to tidy up.
+    pub fn is_cancelled(&self) -> bool {
+        self.host.is_cancelled()
+    }
+
+    /// Leaves a long loop when the job was cancelled: `ctx.check_cancelled()?`.
+    ///
+    /// # Errors
+    /// When somebody asked for this job to be cancelled.
+    pub fn check_cancelled(&self) -> Result<()> {
+        if self.is_cancelled() { Err(fatal("cancelled")) } else { Ok(()) }
+    }
+
+    /// Shows how far the attempt has come, 0 to 100 (more is taken as 100), and a few words.
+    pub fn progress(&self, percent: u8, message: impl AsRef<str>) {
+        self.host.progress(percent.min(100), message.as_ref());
+    }
+
+    /// Starts to build a follow-up job, which comes into being with the completion of this attempt, or not at all.
+    ///
+    /// The settings have to allow it: `enqueue = ["send_email"]` under the handler's own type in jobq.toml.
+    ///
+    /// ```
+    /// # use jobq_guest::{Context, Result, testing::Fake};
+    /// # use std::time::Duration;
+    /// fn sign_up(address: String, ctx: &Context) -> Result<()> {
+    ///     ctx.enqueue("send_email")
+    ///         .payload(serde_json::json!({"to": address, "subject": "Welcome", "text": "It is good to have you."}))
+    ///         .priority(10)
+    ///         .delay(Duration::from_secs(60))
+    ///         .key(format!("welcome {address}"))
+    ///         .send()?;
+    ///     Ok(())
+    /// }
+    ///
+    /// let fake = Fake::new();
+    /// fake.run(sign_up, r#""ana@example.com""#).unwrap();
+    /// assert_eq!(fake.follow_ups()[0].key.as_deref(), Some("welcome ana@example.com"));
+    /// ```
+    pub fn enqueue(&self, job_type: &str) -> Enqueue<'_> {
+        Enqueue::new(&*self.host, job_type)
+    }
+}

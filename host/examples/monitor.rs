@@ -1,0 +1,50 @@
+//! The status line, the dead letters, and a cleanup of what is old.
+//!
+//! `cargo run --example monitor`
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
+use jobq::queue::{
+    Claim, Failure, Filter, JobType, NewJob, Next, Outcome, Payload, Policies, Receipt, Retention, Status, Store, Want,
+    summary,
+};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = tempfile::tempdir()?;
+    let store = SqliteStore::open(Options::new(dir.path().join("jobs.db")), OpenMode::Create)?;
+    let job_type = JobType::parse("send_email")?;
+    let jobs = (0..12).map(|n| Ok(NewJob::new(job_type.clone(), Payload::parse(format!("{n}"), 100)?)));
+    store.enqueue(jobs.collect::<Result<_, jobq::queue::PayloadError>>()?).await?;
+
+    // A worker by hand: claim, then complete or fail under the lease.
+    let wants = vec![Want { job_type, most: 5 }];
+    let lease = Duration::from_secs(15);
+    for job in store.claim(Claim { wants, limit: 5, lease, worker: "by hand".into() }).await?.jobs {
+        let receipt = Receipt::of(&job, Duration::from_millis(3));
+        if job.payload.as_deref() == Ok("3") {
+            let failure = Failure { outcome: Outcome::Failed, error: "no such mailbox".into(), next: Next::Dead };
+            store.fail(receipt, failure).await?;
+        } else {
+            store.complete(receipt, "{}".into(), Vec::new()).await?;
+        }
+    }
+    println!("{}", summary(&store.counts().await?));
+
+    // The dead letters, and one of them run again.
+    let dead = Filter { status: Some(Status::Dead), job_type: None, limit: 50 };
+    for job in store.list(dead).await? {
+        println!("{} died: {}", job.id, job.error.unwrap_or_default());
+        store.retry(&job.id, Arc::new(Policies::default())).await?;
+    }
+    println!("{}", summary(&store.counts().await?));
+
+    // Keep finished jobs for 7 days; here, for no time at all.
+    let age = Some(Duration::ZERO);
+    let pruned = store.prune(Retention { completed: age, cancelled: age, dead: age }, 500).await?;
+    println!("deleted {} old jobs", pruned.deleted);
+    store.close().await;
+    Ok(())
+}
