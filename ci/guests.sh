@@ -11,6 +11,7 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${JOBQ_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jobq-ci}
+shipped=(process_csv send_email generate_report flaky)
 debian_packages=(rustc-web cargo-web rust-web-src wasi-libc lld-22)
 
 main() {
@@ -40,8 +41,11 @@ main() {
     hide_paths
 
     say "plugins"
-    build $handler_target plugins/process_csv --lib
-    component "$(built $handler_target)/process_csv.wasm" "$plugins/process_csv.wasm"
+    local plugin
+    for plugin in "${shipped[@]}"; do
+        build $handler_target "plugins/$plugin"
+        component "$(built $handler_target)/$plugin.wasm" "$plugins/$plugin.wasm"
+    done
 
     say "guests"
     build $handler_target tests/guests --examples --bins
@@ -91,7 +95,7 @@ use_debian_toolchain() {
 # Panic messages name source files: as they are called everywhere, not where they lie on this machine.
 hide_paths() {
     local package registry flags=()
-    for package in plugins/process_csv tests/guests; do
+    for package in "${shipped[@]/#/plugins/}" tests/guests; do
         "${cargo[@]}" fetch --quiet --locked --manifest-path "$repo/$package/Cargo.toml"
     done
     for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do

@@ -62,3 +62,60 @@ fn payloads_that_are_no_utf_8_end_their_job_and_hurt_nobody() {
     assert!(home.await_status("bad", "dead")["error"].as_str().unwrap().contains("UTF-8"));
     daemon.stop();
 }
+
+#[test]
+fn a_job_whose_token_was_set_back_ends_and_holds_up_nobody() {
+    let home = Home::new("[worker]\nlease = \"1s\"\n[defaults]\nmax_attempts = 1\n");
+    home.plugin("sleep", "sleep");
+    let daemon = home.daemon();
+    let set_back = home.enqueue("sleep", r#"{"ms": 0}"#, &[]);
+    home.await_status(&set_back, "completed");
+    let restore = format!(
+        "UPDATE jobs SET status = 'pending', completed_at = NULL, lease = 0, payload = '{{\"ms\": 60000}}' WHERE id = '{set_back}'"
+    );
+    home.sql().execute(&restore, []).unwrap();
+    let healthy = home.enqueue("sleep", r#"{"ms": 60000}"#, &[]);
+    home.await_status(&set_back, "running");
+    home.await_status(&healthy, "running");
+    daemon.kill();
+    let daemon = home.daemon();
+    home.await_status(&healthy, "dead");
+    let job = home.await_status(&set_back, "dead");
+    assert_eq!(job["attempts_log"].as_array().unwrap().len(), 1, "its token's entry was replaced");
+    daemon.stop();
+}
+
+#[test]
+fn a_database_that_is_deleted_under_the_daemon_ends_it_with_an_error() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let mut daemon = home.daemon();
+    home.enqueue("echo", "1", &["--wait=100s"]);
+    for name in ["jobq.db", "jobq.db-wal", "jobq.db-shm"] {
+        _ = std::fs::remove_file(home.path(name));
+    }
+    assert_eq!(daemon.await_end().code(), Some(1));
+    assert!(daemon.log().contains("was deleted or replaced"), "{}", daemon.log());
+}
+
+#[test]
+fn guests_that_hang_in_the_file_system_do_not_cost_others_their_leases() {
+    let settings = "[worker]\nlease = \"1s\"\nconcurrency = 120\n[jobs.files]\nmax_attempts = 1\ntimeout = \"200ms\"\n\
+        concurrency = 110\ndirs = [{ host = \"in\", guest = \"/in\" }]\n";
+    let home = Home::new(settings);
+    std::fs::create_dir(home.path("in")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(home.path("in/fifo")).status().unwrap();
+    assert!(made.success());
+    home.plugin("files", "files").plugin("sleep", "sleep");
+    let daemon = home.daemon();
+    home.await_plugin("files", "serving");
+    home.await_plugin("sleep", "serving");
+    let read = "{\"type\": \"files\", \"payload\": [{\"op\": \"read\", \"path\": \"/in/fifo\"}]}\n".repeat(600);
+    assert_eq!(home.jobq_with_input(&["enqueue", "--bulk", "-"], read.as_bytes()).code, 0);
+    let ended = "SELECT count(*) FROM jobs WHERE type = 'files' AND status = 'dead'";
+    eventually("all to have timed out", || (home.count(ended) == 600).then_some(()));
+    let honest = home.enqueue("sleep", r#"{"ms": 3000}"#, &[]);
+    let job = home.await_status(&honest, "completed");
+    assert_eq!(job["attempts_log"].as_array().unwrap().len(), 1, "its lease was renewed all the time: {job}");
+    daemon.kill();
+}

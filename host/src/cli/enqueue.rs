@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::context::{Context, known_types, require_known};
 use super::exit::{Code, Failure};
 use super::output;
+use super::render;
 use crate::config::Settings;
 use crate::queue::sqlite::{OpenMode, SqliteStore};
 use crate::queue::{Due, Enqueued, Id, JobType, NewJob, Payload, Priority, Status, Store, Timestamp};
@@ -287,7 +288,8 @@ async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> any
                 return Ok(Code::Ok);
             }
             Status::Dead => {
-                eprintln!("error: job {id} is dead: {}", job.error.as_deref().unwrap_or("no reason given"));
+                let reason = job.error.as_deref().unwrap_or("no reason given");
+                eprintln!("{}", render::paragraph(&format!("error: job {id} is dead: {reason}")));
                 return Ok(Code::Died);
             }
             Status::Cancelled => {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use super::render::paragraph;
 use crate::config::{ConfigError, Look};
 use crate::queue::StoreError;
 use crate::queue::sqlite::OpenError;
@@ -77,9 +78,9 @@ pub(super) fn report(error: &anyhow::Error) -> Code {
         report_settings(error);
         return Code::Usage;
     }
-    eprintln!("error: {error:#}");
+    eprintln!("{}", paragraph(&format!("error: {error:#}")));
     if let Some(hint) = error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_ref()) {
-        eprintln!("hint: {hint}");
+        eprintln!("{}", paragraph(&format!("hint: {hint}")));
     }
     code_of(error)
 }

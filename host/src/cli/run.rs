@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, store_options};
-use super::exit::Code;
+use super::exit::{Code, Failure};
 use crate::config::Settings;
 use crate::plugins::{Registry, State};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
@@ -49,12 +49,18 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
         options: settings.worker.clone(),
     });
     say_ready(&settings, &registry);
-    while let Wish::Reload = signals.next().await {
-        match context.load() {
-            Ok(new) => reload(&settings, new, &registry, &pool),
-            Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error}"),
+    let gone = loop {
+        tokio::select! {
+            () = pool.gone() => break true,
+            wish = signals.next() => match wish {
+                Wish::Stop => break false,
+                Wish::Reload => match context.load() {
+                    Ok(new) => reload(&settings, new, &registry, &pool),
+                    Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error}"),
+                },
+            },
         }
-    }
+    };
     tracing::info!(
         "stopping; running attempts have {:?} to end, a second signal stops them at once",
         settings.worker.shutdown_grace
@@ -69,9 +75,14 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     });
     pool.stop(at_once).await;
     if tokio::time::timeout(LAST_CHECKPOINT, store.close()).await.is_err() {
-        tracing::warn!("the database is held by another process and was not closed; nothing is lost");
+        tracing::warn!("the database could not be closed in time; nothing is lost");
     }
     tracing::info!("stopped");
+    if gone {
+        let database = settings.queue.database.display();
+        let failure = Failure::new(Code::Unexpected, format!("`{database}` was deleted or replaced under the daemon"));
+        return Err(failure.hint("start it again to work on the file that is there now").into());
+    }
     Ok(())
 }
 

@@ -103,6 +103,10 @@ fn private_dir(dir: &Path) -> io::Result<()> {
     if meta.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
+    if meta.mode() & 0o022 != 0 {
+        let reason = "others can write it, so that its code cannot be trusted; delete it, or `chmod 700` an empty one";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
     if meta.mode() & 0o077 != 0 {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
@@ -201,10 +201,13 @@ struct UnitState {
 }
 
 impl UnitState {
-    fn set(&mut self, state: State) {
-        if self.state.as_ref().is_none_or(|(old, _)| *old != state) {
+    /// Returns whether that is news.
+    fn set(&mut self, state: State) -> bool {
+        let news = self.state.as_ref().is_none_or(|(old, _)| *old != state);
+        if news {
             self.state = Some((state, SystemTime::now()));
         }
+        news
     }
 }
 
@@ -221,16 +224,23 @@ struct Keeper {
 
 impl Keeper {
     fn run(mut self, inbox: &mpsc::Receiver<Message>, hinted: &AtomicBool) {
-        let mut pause = QUIET;
+        let mut next_look = Instant::now();
         loop {
-            match inbox.recv_timeout(pause) {
+            match inbox.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Message::Loaded(loaded)) => {
+                    if !self.loaded(*loaded) {
+                        next_look = next_look.min(Instant::now() + QUIET);
+                    }
+                    self.publish(&self.types());
+                    continue;
+                }
                 Ok(Message::Look) => hinted.store(false, Ordering::Release),
-                Ok(Message::Loaded(loaded)) => self.loaded(*loaded),
                 Ok(Message::Reconfigure(options)) => self.options = Options { dir: self.options.dir, ..*options },
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            pause = if self.look() { LOOK } else { QUIET };
+            let pause = if self.look() { LOOK } else { QUIET };
+            next_look = Instant::now() + pause;
         }
     }
 
@@ -245,6 +255,14 @@ impl Keeper {
             }
         };
         let known = std::mem::replace(&mut self.files, found);
+        for name in self.files.keys().filter(|name| !known.contains_key(*name)) {
+            if stem(name).is_some_and(|stem| !is_type(stem)) {
+                tracing::warn!(
+                    "`{}` serves nothing unless a `[jobs.*]` names it: its name is no job type",
+                    name.escape_debug()
+                );
+            }
+        }
         let types = self.types();
         let wanted: BTreeSet<Unit> = types.values().map(|source| (source.file.clone(), source.metering)).collect();
         self.units.retain(|unit, _| wanted.contains(unit));
@@ -267,7 +285,9 @@ impl Keeper {
             }
             Some(Err(reason)) => {
                 state.fingerprint = None;
-                state.set(State::Broken(reason.clone()));
+                if state.set(State::Broken(reason.clone())) {
+                    tracing::error!("plugin `{name}` does not load: {reason}");
+                }
             }
             Some(Ok(fingerprint)) if state.fingerprint.as_ref() != Some(fingerprint) => {
                 let unchanged = matches!(known.get(&name), Some(Ok(earlier)) if earlier == fingerprint);
@@ -283,11 +303,11 @@ impl Keeper {
         true
     }
 
-    /// Takes what the loader has done, unless the file has changed again meanwhile.
-    fn loaded(&mut self, Loaded { order, result }: Loaded) {
-        let Some(unit) = self.units.get_mut(&(order.name.clone(), order.metering)) else { return };
+    /// Takes what the loader has done, unless the file has changed again meanwhile. Returns whether the file is at rest.
+    fn loaded(&mut self, Loaded { order, result }: Loaded) -> bool {
+        let Some(unit) = self.units.get_mut(&(order.name.clone(), order.metering)) else { return true };
         if unit.fingerprint.as_ref() != Some(&order.fingerprint) {
-            return;
+            return true;
         }
         match result {
             Ok(version) if unit.version.as_ref().is_some_and(|old| old.digest == version.digest) => {
@@ -298,13 +318,17 @@ impl Keeper {
                 unit.version = Some(Arc::new(version));
                 unit.set(State::Serving);
             }
-            Err(LoadFileError::Unsettled(_)) => unit.fingerprint = None,
+            Err(LoadFileError::Unsettled(_)) => {
+                unit.fingerprint = None;
+                return false;
+            }
             Err(error) => {
                 let serving = if unit.version.is_some() { "; the version before it goes on serving" } else { "" };
                 tracing::error!("plugin `{}` does not load: {error}{serving}", order.name);
                 unit.set(State::Broken(error.to_string()));
             }
         }
+        true
     }
 
     /// Every type: those the settings name, and those of files that no setting names.

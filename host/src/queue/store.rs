@@ -84,6 +84,12 @@ pub trait Store: Send + Sync + 'static {
     /// How many jobs stand in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
+    /// What an operator should know about the place the queue is kept in, if anything. Cheap.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`] when what was opened is no longer there.
+    async fn health(&self) -> Result<Option<String>, StoreError>;
+
     /// Writes what a daemon is and serves, for the command line to read; replaces its earlier report.
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError>;
 
@@ -112,6 +118,9 @@ pub enum StoreError {
     /// The disk, the file or SQLite itself failed.
     #[error("the database failed: {0}")]
     Failed(String),
+    /// Somebody deleted or replaced the database while it was open.
+    #[error("`{0}` was deleted or replaced while it was open; what is written now is lost")]
+    Gone(String),
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,

@@ -1,4 +1,5 @@
-//! Tells the command line what only this daemon knows: its slots and the state of its plugins.
+//! Tells the command line what only this daemon knows, its slots and the state of its plugins, and the operator what the
+//! store has to say about itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +8,33 @@ use tokio::sync::watch;
 
 use super::Options;
 use super::pool::Shared;
-use crate::queue::{Daemon, Timestamp};
+use crate::queue::{Daemon, StoreError, Timestamp};
 
 /// How often it is told when nothing changes; whoever was not heard of for some of these is taken for gone.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// Announces this daemon, for ever: at each change of a plugin and at least once a beat.
+/// Changes that follow each other within this time are told together.
+const BREATH: Duration = Duration::from_millis(250);
+
+/// Announces this daemon: at each change of a plugin and at least once a beat, until the queue is gone.
 pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+    let mut told = None;
     loop {
+        match shared.store.health().await {
+            Ok(remark) if remark.is_some() && told.is_none() => told = remark.inspect(|text| tracing::warn!("{text}")),
+            Ok(remark) => told = told.and(remark),
+            Err(error @ StoreError::Gone(_)) => {
+                tracing::error!("{error}");
+                return shared.gone.cancel();
+            }
+            Err(error) => tracing::warn!("cannot look after the queue: {error}"),
+        }
         let daemon = portrait(&shared, options.borrow().concurrency.get());
         if let Err(error) = shared.store.announce(daemon).await {
             tracing::warn!("cannot announce this daemon: {error}");
         }
         _ = tokio::time::timeout(BEAT, shared.handlers.changed()).await;
+        tokio::time::sleep(BREATH).await;
     }
 }
 

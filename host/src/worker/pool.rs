@@ -66,6 +66,8 @@ pub(super) struct Shared {
     pub(super) live: Live,
     pub(super) attempts: TaskTracker,
     pub(super) recorded: AtomicU64,
+    /// The queue was deleted or replaced under this pool.
+    pub(super) gone: CancellationToken,
     /// This daemon's name in the rows; another one at each start, so that a restart is not taken for its predecessor.
     pub(super) worker: Arc<str>,
     pub(super) started_at: Timestamp,
@@ -94,6 +96,7 @@ impl Pool {
             live: Live::default(),
             attempts: TaskTracker::new(),
             recorded: AtomicU64::new(0),
+            gone: CancellationToken::new(),
             worker: worker_name().into(),
             started_at: Timestamp::now(),
             wake: Notify::new(),
@@ -120,6 +123,11 @@ impl Pool {
     /// What tells the pool that a job has been enqueued in this process, so that it starts at once.
     pub fn waker(&self) -> Waker {
         Waker(self.shared.clone())
+    }
+
+    /// Returns when somebody has deleted or replaced the queue: nothing that this pool does is seen any more.
+    pub async fn gone(&self) {
+        self.shared.gone.cancelled().await;
     }
 
     /// Attempts whose end this pool has put on record since it started.

@@ -20,7 +20,8 @@ pub(super) async fn rescue(shared: &Shared) {
         };
         for lost in &rescued {
             let worker = lost.worker.as_deref().unwrap_or("an unknown worker");
-            tracing::warn!("job {} ({}) was lost by {worker} and is {} now", lost.id, lost.job_type, lost.status);
+            let (id, job_type) = (lost.id.as_str().escape_debug(), lost.job_type.escape_debug());
+            tracing::warn!("job {id} ({job_type}) was lost by {} and is {} now", worker.escape_debug(), lost.status);
         }
         if !rescued.is_empty() {
             shared.wake.notify_one();

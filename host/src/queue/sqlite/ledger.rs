@@ -9,8 +9,9 @@ use super::row::millis;
 use super::session::Session;
 use crate::queue::{Digest, Lease, Outcome, Receipt, Timestamp};
 
+/// Replaces an entry of the same token, which only a foreign program that set the job's token back can have left.
 const INSERT: &str = r#"
-INSERT INTO "jobs__attempts"
+INSERT OR REPLACE INTO "jobs__attempts"
   (seq, lease, attempt, outcome, error, started_at, duration_ms, fuel, peak_memory_bytes, digest)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"#;
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::place::FilePlace;
 use self::readers::Readers;
 use self::session::Session;
 use self::writer::{Place, Writer};
@@ -36,6 +37,7 @@ mod list;
 mod logs;
 mod migrations;
 mod open;
+mod place;
 #[cfg(test)]
 mod plans;
 mod prune;
@@ -109,6 +111,7 @@ pub fn version() -> &'static str {
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
+    place: FilePlace,
     /// What [`Store::changed_elsewhere`] saw the last time.
     seen: AtomicI64,
 }
@@ -124,7 +127,8 @@ impl SqliteStore {
         let seen: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         Ok(Self {
             writer: Writer::start(connection, options.table.clone(), options.patience)?,
-            readers: Readers::new(options.database, options.table),
+            readers: Readers::start(options.database.clone(), options.table)?,
+            place: FilePlace::of(&options.database),
             seen: AtomicI64::new(seen),
         })
     }
@@ -264,6 +268,10 @@ impl Store for SqliteStore {
 
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.readers.read(counts::counts).await
+    }
+
+    async fn health(&self) -> Result<Option<String>, StoreError> {
+        self.place.look()
     }
 
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {

@@ -2,7 +2,8 @@
 -- Foreign programs write here with SQLite >= 3.38: no newer function in a default, a check or a trigger.
 
 CREATE TABLE "jobs" (
-  seq              INTEGER PRIMARY KEY AUTOINCREMENT, -- order of insertion; never handed out twice
+  seq              INTEGER PRIMARY KEY AUTOINCREMENT  -- order of insertion; never handed out twice
+                   CHECK (seq < 4611686018427387904), -- the last number there is would be the last job there is
   id               TEXT NOT NULL UNIQUE DEFAULT (     -- UUID version 7
                      printf('%08x-%04x-7%03x-%04x-%012x',
                        CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) >> 16,
