@@ -9,12 +9,12 @@ use crate::host::{Host, Job};
 /// The attempt that is running.
 pub struct Context {
     job: Job,
-    host: Box<dyn Host>,
+    host: Host,
 }
 
 impl Context {
-    pub(crate) fn new(job: Job, host: impl Host + 'static) -> Context {
-        Context { job, host: Box::new(host) }
+    pub(crate) fn new(job: Job, host: Host) -> Context {
+        Context { job, host }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -101,6 +101,6 @@ impl Context {
     /// assert_eq!(fake.follow_ups()[0].key.as_deref(), Some("welcome ana@example.com"));
     /// ```
     pub fn enqueue(&self, job_type: &str) -> Enqueue<'_> {
-        Enqueue::new(&*self.host, job_type)
+        Enqueue::new(&self.host, job_type)
     }
 }

@@ -29,13 +29,13 @@ pub struct FollowUp {
 /// Builds a [`FollowUp`]; made by [`Context::enqueue`](crate::Context::enqueue).
 #[must_use = "there is no follow-up before `send`"]
 pub struct Enqueue<'a> {
-    host: &'a dyn Host,
+    host: &'a Host,
     job: FollowUp,
     unwritable: Option<String>,
 }
 
 impl<'a> Enqueue<'a> {
-    pub(crate) fn new(host: &'a dyn Host, job_type: &str) -> Enqueue<'a> {
+    pub(crate) fn new(host: &'a Host, job_type: &str) -> Enqueue<'a> {
         let (job_type, payload) = (job_type.into(), "{}".into());
         let job = FollowUp { job_type, payload, priority: None, delay: None, max_attempts: None, key: None };
         Enqueue { host, job, unwritable: None }

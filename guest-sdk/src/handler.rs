@@ -53,7 +53,7 @@ macro_rules! handler {
             }
 
             #[cfg(target_arch = "wasm32")]
-            $crate::__private::export_handler!(Handler with_types_in $crate::__private::bindings);
+    $crate::__private::export_handler!(Handler with_types_in $crate::__private::bindings);
         };
     };
 }

@@ -1,18 +1,12 @@
-//! What a handler can ask for, as the host that runs it and the fake of the tests both offer it.
+//! Who answers a handler: the host that runs its component, or the fake of the tests.
+//!
+//! One of two types with the same functions, not a trait object: a component imports only what its handler calls,
+//! so that `jobq check` can tell what a handler needs.
 
-use std::time::Duration;
-
-use crate::follow_up::{EnqueueError, FollowUp};
-
-pub(crate) trait Host {
-    fn remaining(&self) -> Duration;
-
-    fn is_cancelled(&self) -> bool;
-
-    fn progress(&self, percent: u8, message: &str);
-
-    fn enqueue(&self, job: FollowUp) -> Result<String, EnqueueError>;
-}
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use crate::testing::Recorder as Host;
+#[cfg(target_arch = "wasm32")]
+pub(crate) use crate::wasm::Imports as Host;
 
 /// One attempt of one job.
 #[derive(Clone, Debug)]

@@ -3,8 +3,6 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::place;
-
 /// What a payload can be read into: all that implements [`serde::Deserialize`] and owns its data, and [`RawJson`].
 pub trait FromJson: Sized {
     /// Reads a payload; the error is the end of a sentence that begins with "bad payload".
@@ -39,10 +37,13 @@ pub struct RawJson(
 
 impl<T: DeserializeOwned> FromJson for T {
     fn from_json(json: &str) -> Result<T, String> {
-        serde_json::from_str(json).map_err(|error| match place::of(json, error.line(), error.column()) {
-            place if place.is_empty() => format!(": {error}"),
-            place => format!(" at `{place}`: {error}"),
-        })
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.path().to_string() {
+            place if place == "." => format!(": {}", error.inner()),
+            place => format!(" at `{place}`: {}", error.inner()),
+        })?;
+        reader.end().map_err(|error| format!(": {error}"))?;
+        Ok(value)
     }
 }
 
@@ -62,5 +63,86 @@ impl<T: Serialize> ToJson for T {
 impl ToJson for RawJson {
     fn to_json(&self) -> serde_json::Result<String> {
         Ok(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Order {
+        id: Id,
+        #[serde(default)]
+        items: Vec<Item>,
+        notes: Option<BTreeMap<String, bool>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only read")]
+    struct Item {
+        name: String,
+        price: f64,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "u32")]
+    struct Id;
+
+    impl TryFrom<u32> for Id {
+        type Error = String;
+
+        fn try_from(number: u32) -> Result<Id, String> {
+            if number == 0 { Err("no order has the number 0".into()) } else { Ok(Id) }
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_value_that_is_wrong() {
+        for (json, error) in [
+            (r#"{"id": "x"}"#, r#" at `id`: invalid type: string "x", expected u32 at line 1 column 10"#),
+            (r#"{"id": 0}"#, " at `id`: no order has the number 0 at line 1 column 9"),
+            (
+                r#"{"id": 1, "items": [{"name": "a", "price": 1}, {"name": "b", "price": "two"}]}"#,
+                r#" at `items[1].price`: invalid type: string "two", expected f64 at line 1 column 75"#,
+            ),
+            (r#"{"id": 1, "items": [{"name": "a"}]}"#, " at `items[0]`: missing field `price` at line 1 column 33"),
+            (
+                r#"{"id": 1, "notes": {"a b": 1}}"#,
+                " at `notes.a b`: invalid type: integer `1`, expected a boolean at line 1 column 28",
+            ),
+        ] {
+            assert_eq!(Order::from_json(json).unwrap_err(), error, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_whole_names_no_value() {
+        for (json, error) in [
+            ("", ": EOF while parsing a value at line 1 column 0"),
+            ("{}", ": missing field `id` at line 1 column 2"),
+            (r#"{"id": 1} x"#, ": trailing characters at line 1 column 11"),
+        ] {
+            assert_eq!(Order::from_json(json).unwrap_err(), error, "{json}");
+        }
+        let unknown = Order::from_json(r#"{"idd": 1}"#).unwrap_err();
+        assert!(
+            unknown.ends_with(": unknown field `idd`, expected one of `id`, `items`, `notes` at line 1 column 6"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_written_as_nothing() {
+        assert_eq!(().to_json().unwrap(), "");
+        assert_eq!(None::<u32>.to_json().unwrap(), "");
+        assert_eq!(RawJson("null".into()).to_json().unwrap(), "null");
+        assert_eq!(vec![1, 2].to_json().unwrap(), "[1,2]");
     }
 }

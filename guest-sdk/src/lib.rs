@@ -90,7 +90,6 @@ mod follow_up;
 mod handler;
 mod host;
 mod json;
-mod place;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 #[cfg(target_arch = "wasm32")]
@@ -104,6 +103,11 @@ pub use log;
 
 /// The version of the contract, `jobq:handler`, that handlers of this crate are made for; `wit/` holds its text.
 pub const CONTRACT: &str = "0.1.0";
+
+/// Its examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// What [`handler!`] needs at its place of use. Not a part of the interface.
 #[doc(hidden)]

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::follow_up::{EnqueueError, FollowUp};
 use crate::handler::attempt;
-use crate::host::{Host, Job};
+use crate::host::Job;
 use crate::json::{FromJson, ToJson};
 
 /// A fake attempt: says what it is told to say and records what the handler asks for.
@@ -48,6 +48,9 @@ pub struct Fake {
     job: Job,
     state: Rc<RefCell<State>>,
 }
+
+/// The fake as its contexts see it.
+pub(crate) struct Recorder(Rc<RefCell<State>>);
 
 /// What the handler is told, and what it asked for.
 #[derive(Debug)]
@@ -150,7 +153,7 @@ impl Fake {
 
     /// A context, to call the handler or a part of it directly.
     pub fn context(&self) -> Context {
-        Context::new(self.job.clone(), Rc::clone(&self.state))
+        Context::new(self.job.clone(), Recorder(Rc::clone(&self.state)))
     }
 
     /// The progress that was shown, each with its percentage and message.
@@ -171,13 +174,13 @@ impl Fake {
     }
 }
 
-impl Host for Rc<RefCell<State>> {
-    fn remaining(&self) -> Duration {
-        self.borrow().remaining
+impl Recorder {
+    pub(crate) fn remaining(&self) -> Duration {
+        self.0.borrow().remaining
     }
 
-    fn is_cancelled(&self) -> bool {
-        match &mut self.borrow_mut().looks_left {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match &mut self.0.borrow_mut().looks_left {
             None => false,
             Some(0) => true,
             Some(looks) => {
@@ -187,12 +190,12 @@ impl Host for Rc<RefCell<State>> {
         }
     }
 
-    fn progress(&self, percent: u8, message: &str) {
-        self.borrow_mut().progress.push((percent, message.into()));
+    pub(crate) fn progress(&self, percent: u8, message: &str) {
+        self.0.borrow_mut().progress.push((percent, message.into()));
     }
 
-    fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
-        let mut state = self.borrow_mut();
+    pub(crate) fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
+        let mut state = self.0.borrow_mut();
         if let Some(reason) = &state.refusal {
             return Err(reason.clone());
         }

@@ -1,5 +1,6 @@
 //! Where the host is real: the imports, the export, the logger and the last words.
 
+use std::hint::black_box;
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -46,7 +47,8 @@ pub fn handle<P: FromJson, A: ToJson>(
     }
     let Job { id, job_type, payload, attempt: number, max_attempts } = job;
     let ctx = Context::new(host::Job { id, job_type, payload, attempt: number, max_attempts }, Imports);
-    attempt(function, &ctx).map_err(JobError::from)
+    // Not inlined, so that the frames of a trap name it.
+    attempt(black_box(function), &ctx).map_err(JobError::from)
 }
 
 impl From<Error> for JobError {
@@ -69,22 +71,22 @@ fn milliseconds(delay: Duration) -> u64 {
 }
 
 /// The host that runs this component.
-struct Imports;
+pub(crate) struct Imports;
 
-impl host::Host for Imports {
-    fn remaining(&self) -> Duration {
+impl Imports {
+    pub(crate) fn remaining(&self) -> Duration {
         Duration::from_millis(context::remaining_ms())
     }
 
-    fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         context::is_cancelled()
     }
 
-    fn progress(&self, percent: u8, message: &str) {
+    pub(crate) fn progress(&self, percent: u8, message: &str) {
         context::progress(percent, message);
     }
 
-    fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
+    pub(crate) fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
         let FollowUp { job_type, payload, priority, delay, max_attempts, key } = job;
         let delay_ms = delay.map(milliseconds);
         let job = queue::NewJob { job_type, payload, priority, delay_ms, max_attempts, unique_key: key };
