@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+/// As in 2026-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Month {
+pub struct Month {
     year: u16,
     month: u8,
 }

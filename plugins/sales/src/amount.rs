@@ -6,11 +6,11 @@ use std::ops::AddAssign;
 
 /// Hundredths. A line's amount is read into 64 bits, so that no sum of lines can overflow the 128 bits here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Amount(i128);
+pub struct Amount(i128);
 
 impl Amount {
     /// Reads `12`, `12.5`, `-12.50`; the error says what is wrong with anything else.
-    pub(crate) fn parse(text: &str) -> Result<Amount, &'static str> {
+    pub fn parse(text: &str) -> Result<Amount, &'static str> {
         let (negative, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, text),
@@ -28,6 +28,11 @@ impl Amount {
         let whole: i64 = whole.parse().map_err(|_| TOO_LARGE)?;
         let all = whole.checked_mul(100).and_then(|all| all.checked_add(cents)).ok_or(TOO_LARGE)?;
         Ok(Amount(i128::from(if negative { -all } else { all })))
+    }
+
+    /// The same in hundredths.
+    pub fn cents(self) -> i128 {
+        self.0
     }
 }
 

@@ -5,53 +5,73 @@ use std::collections::BTreeMap;
 use crate::amount::Amount;
 use crate::failure::Failure;
 use crate::month::Month;
-use crate::payload::Format;
 use crate::sales::Sale;
 
 /// Months times categories. Their JSON fits the default limit of a result, 1 MiB.
 const MAX_GROUPS: usize = 5_000;
 
+/// The sums of a file; their JSON is sorted by month and category.
 #[derive(Debug, serde::Serialize)]
-pub(crate) struct Totals {
+pub struct Totals {
+    /// Of all lines.
     #[serde(flatten)]
-    pub(crate) all: Total,
+    pub all: Total,
+    /// Of the groups that were asked for.
     #[serde(flatten)]
-    groups: Groups,
+    pub groups: Groups,
     #[serde(skip)]
     group_count: usize,
 }
 
 /// A sum of lines.
 #[derive(Debug, Default, serde::Serialize)]
-pub(crate) struct Total {
-    pub(crate) rows: u64,
-    pub(crate) total: Amount,
+pub struct Total {
+    /// Lines.
+    pub rows: u64,
+    /// Their amounts.
+    pub total: Amount,
     /// None where the file has no such column.
     #[serde(skip_serializing_if = "Option::is_none")]
-    quantity: Option<i64>,
+    pub quantity: Option<i64>,
 }
 
+/// What to add up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Months, and within them categories.
+    Month,
+    /// Categories alone.
+    Category,
+}
+
+/// Sums by what was asked for.
 #[derive(Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Groups {
+pub enum Groups {
+    /// By month, and within it by category.
     Months(BTreeMap<Month, MonthTotal>),
+    /// By category alone.
     Categories(Categories),
 }
 
+/// The sums of a month.
 #[derive(Debug, Default, serde::Serialize)]
-struct MonthTotal {
+pub struct MonthTotal {
+    /// Of all its lines.
     #[serde(flatten)]
-    all: Total,
-    categories: Categories,
+    pub all: Total,
+    /// Of its categories.
+    pub categories: Categories,
 }
 
-type Categories = BTreeMap<String, Total>;
+/// Sums by category.
+pub type Categories = BTreeMap<String, Total>;
 
 impl Totals {
-    pub(crate) fn new(format: Format) -> Totals {
-        let groups = match format {
-            Format::Monthly => Groups::Months(BTreeMap::new()),
-            Format::Category => Groups::Categories(BTreeMap::new()),
+    pub(crate) fn new(by: By) -> Totals {
+        let groups = match by {
+            By::Month => Groups::Months(BTreeMap::new()),
+            By::Category => Groups::Categories(BTreeMap::new()),
         };
         Totals { all: Total::default(), groups, group_count: 0 }
     }
