@@ -12,7 +12,10 @@ use super::rendering::render;
 fn it_is_accepted_and_changes_nothing_but_the_job_types_that_ship() {
     let mut shipped = checked(&document());
     assert_eq!(shipped.notes, Vec::<String>::new());
-    assert_eq!(shipped.plugins.types.keys().collect::<Vec<_>>(), ["process_csv"]);
+    assert_eq!(
+        shipped.plugins.types.keys().collect::<Vec<_>>(),
+        ["flaky", "generate_report", "process_csv", "send_email"]
+    );
     let grants = shipped.worker.rules.of("process_csv").grants.clone();
     assert_eq!((grants.dirs[0].guest.as_str(), grants.dirs[0].write), ("/data", false));
     shipped.plugins.types.clear();
@@ -30,8 +33,8 @@ fn every_commented_default_is_the_default() {
 #[test]
 fn every_commented_key_is_read() {
     let settings = checked(&uncommented());
-    let example = settings.worker.rules.of("send_email");
-    assert_eq!(settings.plugins.types["send_email"].file, "send_email.wasm");
+    let example = settings.worker.rules.of("thumbnail");
+    assert_eq!(settings.plugins.types["thumbnail"].file, "thumbnail.wasm");
     assert!(example.concurrency.is_some());
     assert!(!example.grants.env.is_empty() && !example.grants.dirs.is_empty() && !example.grants.enqueue.is_empty());
 }

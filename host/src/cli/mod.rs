@@ -5,6 +5,7 @@ mod cancel;
 mod check;
 mod cleanup;
 mod context;
+mod demo;
 mod enqueue;
 pub mod exit;
 mod list;
@@ -40,6 +41,8 @@ struct Cli {
 enum Command {
     /// Run the daemon: claim due jobs and run their handlers
     Run(run::Args),
+    /// See it work: a daemon in a fresh directory, twenty jobs, and what became of them
+    Demo(demo::Args),
     /// Add a job, or many
     Enqueue(enqueue::Args),
     /// Count the jobs in each state
@@ -88,6 +91,7 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
     match command {
         Command::Run(args) => run::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),
         Command::List(args) => list::run(args, context),
