@@ -44,10 +44,10 @@ fn every_key_that_the_code_knows_stands_in_it_once() {
     let document = uncommented();
     for key in keys() {
         let (section, key) = key.rsplit_once('.').unwrap();
-        let section = section.replace("NAME", "send_email");
+        let section = section.replace("NAME", "thumbnail");
         let (table, inline) = match section.as_str() {
             "defaults.backoff" => ("defaults", Some("backoff")),
-            "jobs.send_email.dirs" => ("jobs.send_email", Some("dirs")),
+            "jobs.thumbnail.dirs" => ("jobs.thumbnail", Some("dirs")),
             table => (table, None),
         };
         let lines = lines_of(&document, table);
