@@ -1,7 +1,7 @@
 //! Claims jobs, runs them, records what became of them. The one room where queue and sandbox meet.
 //!
 //! Start with [`Pool`]. Where each duty lives:
-//! - `pool`: the loop that owns the truth about slots: takes a permit, then claims, then starts.
+//! - `pool`: start, wake, reconfigure, stop; `dispatcher`: the loop that owns the truth about slots.
 //! - `ahead`: how many short jobs may be claimed before a slot is free for them.
 //! - `run`: one attempt from its lease to its record; `attempt` decides, purely, which record that is.
 //! - `handlers`: what an attempt runs: a plugin in the sandbox, or (`native`) a function of the application.
@@ -12,6 +12,7 @@ mod ahead;
 mod attempt;
 mod cleaner;
 mod clock;
+mod dispatcher;
 mod follow_up;
 mod handlers;
 mod herald;
