@@ -1,0 +1,39 @@
+//! Words of the command line as values, with errors that say what was expected.
+
+use std::time::Duration;
+
+use super::exit::Failure;
+use crate::config::suggest;
+use crate::queue::{Status, Timestamp};
+
+/// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
+const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
+
+/// A state of jobs.
+pub(super) fn status(word: &str) -> Result<Status, Failure> {
+    Status::parse(&word.to_lowercase()).ok_or_else(|| {
+        let words = Status::ALL.map(Status::as_str);
+        let near = suggest::closest(word, words).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        Failure::usage(format!("expected one of {}{near}", words.join(", ")))
+    })
+}
+
+/// A duration.
+pub(super) fn duration(text: &str) -> Result<Duration, Failure> {
+    humantime::parse_duration(text)
+        .map_err(|_| Failure::usage(format!("`{text}` is not a duration: expected one such as 10s, 5m, 2h 30m or 7d")))
+}
+
+/// An instant: RFC 3339, or a date and time of this machine's zone.
+pub(super) fn instant(text: &str) -> Result<Timestamp, Failure> {
+    let civil =
+        || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(jiff::tz::TimeZone::system()));
+    let instant = text.parse::<jiff::Timestamp>().or_else(|_| civil().map(|zoned| zoned.timestamp()));
+    match instant.map(|instant| Timestamp::from_millis(instant.as_millisecond())) {
+        Ok(instant) if instant >= EARLIEST => Ok(instant),
+        Ok(_) => Err(Failure::usage(format!("`{text}` is too long ago: expected an instant after 2001-09-09"))),
+        Err(_) => Err(Failure::usage(format!(
+            "`{text}` is not an instant: expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\""
+        ))),
+    }
+}
