@@ -49,6 +49,9 @@ async fn one(store: &SqliteStore, id: &Id) -> anyhow::Result<String> {
     match store.cancel(id).await? {
         Cancelled::From(status) => Ok(format!("{id} was {status} and is cancelled now")),
         Cancelled::NotFound => Err(no_such_job(id).into()),
+        Cancelled::Forbidden(Status::Cancelled) => {
+            Err(Failure::new(Code::Conflict, format!("job {id} is cancelled already")).into())
+        }
         Cancelled::Forbidden(status) => {
             let failure = Failure::new(Code::Conflict, format!("job {id} is {status} and cannot be cancelled"));
             Err(failure.hint("only pending, running and failed jobs can be").into())

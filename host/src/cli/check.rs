@@ -188,7 +188,7 @@ fn people(findings: &Findings) -> String {
     let look = if terminal::has_colour(&std::io::stdout()) { Look::Colour } else { Look::Plain };
     let mut parts = Vec::new();
     if !findings.problems.is_empty() {
-        parts.push(config::render(&findings.problems, look));
+        parts.push(config::render(&findings.problems, look) + "\n");
     }
     parts.extend(findings.notes.iter().map(|note| format!("note: {note}\n")));
     let types = if findings.types.is_empty() { "none".to_owned() } else { findings.types.join(", ") };

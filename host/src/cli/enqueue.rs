@@ -54,7 +54,7 @@ pub(super) struct Args {
 #[derive(Debug, Default, clap::Args)]
 struct Options {
     /// Higher runs first, -32768 to 32767 [default: the type's]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse::priority, allow_negative_numbers = true)]
     priority: Option<Priority>,
     /// Not before this instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
@@ -232,7 +232,7 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
     }
     if held > 0 {
         talk(format!(
-            "{held} of {} were not added: an unfinished job holds their key, and its id is printed",
+            "{held} of {} jobs not added: an unfinished job holds the key, and its id is printed",
             answers.len()
         ));
     }
@@ -240,7 +240,8 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
 }
 
 fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -> Result<NewJob, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let line: Line =
+        serde_json::from_slice(line).map_err(|error| error.to_string().replace(" at line 1 column", " at column"))?;
     let options = Options {
         priority: line.priority,
         at: line.at,

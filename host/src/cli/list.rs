@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[arg(long = "type", value_name = "TYPE")]
     job_type: Option<String>,
     /// The most to list
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", value_parser = parse::count, default_value_t = 50)]
     limit: usize,
 }
 
@@ -68,7 +68,7 @@ fn people(jobs: &[Job], settings: &Settings) -> String {
         Column::Whole("STATUS"),
         Column::Whole("WHEN"),
         Column::Spare("ATTEMPTS"),
-        Column::Spare("PRIORITY"),
+        Column::Spare("PRIO"),
         Column::Spare("NOTE"),
     ];
     let row = |job: &Job| {

@@ -35,11 +35,11 @@ pub(super) struct Which {
     /// The same as an instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
     #[arg(long, value_name = "TIME", value_parser = parse::instant, conflicts_with = "ids", help_heading = "Instead of ids")]
     before: Option<Timestamp>,
-    /// Every job in the default states; needed where nothing else says which
+    /// Every job that is taken where no `--status` is given; needed where nothing else says which
     #[arg(long, conflicts_with_all = ["ids", "status", "job_type", "older_than", "before"], help_heading = "Instead of ids")]
     all: bool,
     /// At most so many of them, the longest ended or first due
-    #[arg(long, value_name = "N", conflicts_with = "ids", help_heading = "Instead of ids")]
+    #[arg(long, value_name = "N", value_parser = parse::count, conflicts_with = "ids", help_heading = "Instead of ids")]
     limit: Option<usize>,
     /// Change nothing: say how many jobs there are, and the ids of the first ones
     #[arg(long, conflicts_with = "ids", help_heading = "Instead of ids")]
@@ -108,11 +108,10 @@ impl Which {
         }
         let moved = in_batches(verb, &selected.jobs, step).await?;
         if moved.key_taken > 0 {
-            let jobs = jobs(moved.key_taken);
-            talk(format!("{jobs} left as they were: another unfinished job holds their key"));
+            talk(format!("left {} alone: another unfinished job holds the key", jobs(moved.key_taken)));
         }
         if moved.gone > 0 {
-            talk(format!("{} had changed meanwhile and were left as they are", jobs(moved.gone)));
+            talk(format!("left {} alone: changed meanwhile", jobs(moved.gone)));
         }
         let object = json!({ verb.done: moved.moved, "key_taken": moved.key_taken, "changed_meanwhile": moved.gone });
         output::one(context.format(), &object, || format!("{} {}", verb.done, jobs(moved.moved)))?;

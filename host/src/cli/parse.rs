@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::exit::Failure;
 use crate::config::suggest;
-use crate::queue::{Status, Timestamp};
+use crate::queue::{Priority, Status, Timestamp};
 
 /// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
 const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
@@ -16,6 +16,17 @@ pub(super) fn status(word: &str) -> Result<Status, Failure> {
         let near = suggest::closest(word, words).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         Failure::usage(format!("expected one of {}{near}", words.join(", ")))
     })
+}
+
+/// A priority.
+pub(super) fn priority(text: &str) -> Result<Priority, Failure> {
+    let expected = || Failure::usage(format!("expected a whole number from {} to {}", Priority::MIN, Priority::MAX));
+    text.parse().map_err(|_| expected())
+}
+
+/// A number of things.
+pub(super) fn count(text: &str) -> Result<usize, Failure> {
+    text.parse().map_err(|_| Failure::usage("expected a whole number"))
 }
 
 /// A duration.

@@ -11,7 +11,7 @@ use crate::queue::{Status, Store, summary};
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
 Examples:
-  jobq status                              pending: 5, running: 2, completed: 100, failed: 3, dead: 1
+  jobq status
   jobq status -o json | jq .dead";
 
 #[derive(Debug, clap::Args)]

@@ -55,7 +55,7 @@ fn table(properties: Map<String, Value>) -> Value {
 /// What a key may be.
 fn shape(section: &str, key: &str) -> Value {
     match (section, key) {
-        ("queue", "table") => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,47}$" }),
+        ("queue", "table") => json!({ "type": "string", "pattern": "^(?!.*__)[A-Za-z_][A-Za-z0-9_]{0,47}$" }),
         ("queue", "durability") => json!({ "enum": ["full", "normal"] }),
         ("queue", "max_payload") => size(1, queue::MAX_PAYLOAD),
         ("worker", "concurrency") => json!({ "oneOf": [{ "const": "auto" }, integer(1, worker::MAX_CONCURRENCY)] }),
