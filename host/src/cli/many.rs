@@ -36,7 +36,7 @@ pub(super) struct Which {
     #[arg(long, value_name = "TIME", value_parser = parse::instant, conflicts_with = "ids", help_heading = "Instead of ids")]
     before: Option<Timestamp>,
     /// Every job that is taken where no `--status` is given; needed where nothing else says which
-    #[arg(long, conflicts_with_all = ["ids", "status", "job_type", "older_than", "before"], help_heading = "Instead of ids")]
+    #[arg(long, conflicts_with = "ids", help_heading = "Instead of ids")]
     all: bool,
     /// At most so many of them, the longest ended or first due
     #[arg(long, value_name = "N", value_parser = parse::count, conflicts_with = "ids", help_heading = "Instead of ids")]
