@@ -56,7 +56,7 @@ impl<'h> Transcript<'h> {
         settings.set_omit_expression(true);
         settings.set_prepend_module_to_snapshot(false);
         settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "2026-01-02T03:04:05.678Z");
-        settings.add_filter(r"(created_at|scheduled_at)( +\S+) \((now|\d+s ago)\)", "$1$2 (now)");
+        settings.add_filter(r"(created_at|scheduled_at)( +\S+) \((now|\d+[sm] ago)\)", "$1$2 (now)");
         settings.add_filter(r"after \d+\.\d(ms|s)\n", "after [time]\n");
         settings.bind(|| insta::assert_snapshot!(name, self.text));
     }
@@ -186,7 +186,7 @@ fn retry_and_cancel() {
     transcript.run(&["retry", &jobs.dead, "--all"]);
     transcript.run(&["retry", "--type", "sendemail"]);
     transcript.run(&["retry", "--all", "--dry-run"]);
-    transcript.run(&["retry", "--all", "--older-than", "1h"]);
+    transcript.run(&["retry", "--all", "--status", "cancelled", "--dry-run"]);
     transcript.run(&["retry", "--type", "send_email", "--older-than", "6h"]);
     transcript.run(&["retry", "--before", "2026-01-01", "--dry-run", "-o", "json"]);
     transcript.run(&["retry", "--all"]);
@@ -198,6 +198,7 @@ fn retry_and_cancel() {
     transcript.run(&["cancel", "--status", "running", "--type", "report"]);
     transcript.run(&["cancel", "--all", "-o", "json"]);
     transcript.run(&["cancel", &jobs.dead]);
+    transcript.run(&["retry", &jobs.dead, "nobody", "-o", "ndjson"]);
     transcript.check("retry_and_cancel");
 }
 

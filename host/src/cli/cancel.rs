@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let store = context.open(&settings, OpenMode::Existing)?;
     context.block_on(async {
         let Some(selection) = selection else {
-            return each_id(&which.ids, async |id| one(&store, id).await).await;
+            return each_id(&which.ids, Status::Cancelled, context.format(), async |id| one(&store, id).await).await;
         };
         let selected = store.select(selection.clone()).await?;
         let step = async |jobs| store.cancel_many(jobs, selection.states.clone()).await;
@@ -45,9 +45,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-async fn one(store: &SqliteStore, id: &Id) -> anyhow::Result<String> {
+async fn one(store: &SqliteStore, id: &Id) -> anyhow::Result<Status> {
     match store.cancel(id).await? {
-        Cancelled::From(status) => Ok(format!("{id} was {status} and is cancelled now")),
+        Cancelled::From(status) => Ok(status),
         Cancelled::NotFound => Err(no_such_job(id).into()),
         Cancelled::Forbidden(Status::Cancelled) => {
             Err(Failure::new(Code::Conflict, format!("job {id} is cancelled already")).into())

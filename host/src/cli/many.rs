@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::context::Context;
 use super::exit::{Code, Failure, code_of, report};
 use super::list::unknown_type;
-use super::output::{self, talk};
+use super::output::{self, Format, talk};
 use super::parse;
 use super::terminal::LiveLine;
 use crate::config::Settings;
@@ -119,18 +120,45 @@ impl Which {
     }
 }
 
+/// What became of a job that was named by its id.
+#[derive(Debug, Serialize)]
+struct One<'a> {
+    id: &'a str,
+    /// The state it was in; `None` where nothing was done.
+    was: Option<&'static str>,
+    /// The state it is in now; `None` where nothing was done.
+    status: Option<&'static str>,
+    error: Option<String>,
+}
+
 /// Handles ids one after the other; what goes wrong with one keeps nothing from the others. The first problem decides the exit code.
-pub(super) async fn each_id(ids: &[Id], act: impl AsyncFn(&Id) -> anyhow::Result<String>) -> anyhow::Result<Code> {
-    let mut code = Code::Ok;
+/// `act` tells the state that the job was in; it is in `now` afterwards.
+pub(super) async fn each_id(
+    ids: &[Id],
+    now: Status,
+    format: Format,
+    act: impl AsyncFn(&Id) -> anyhow::Result<Status>,
+) -> anyhow::Result<Code> {
+    let (mut code, mut done) = (Code::Ok, Vec::new());
     for id in ids {
+        let one = One { id: id.as_str(), was: None, status: None, error: None };
         match act(id).await {
-            Ok(done) => talk(done),
+            Ok(was) => {
+                if format == Format::Table {
+                    talk(format!("{id} was {was} and is {now} now"));
+                }
+                done.push(One { was: Some(was.as_str()), status: Some(now.as_str()), ..one });
+            }
             Err(error) if matches!(code_of(&error), Code::NotFound | Code::Conflict) => {
                 let own = report(&error);
                 code = if code == Code::Ok { own } else { code };
+                done.push(One { error: Some(error.to_string()), ..one });
             }
             Err(error) => return Err(error),
         }
+    }
+    if format != Format::Table {
+        output::many(format, &done, String::new)?;
     }
     Ok(code)
 }

@@ -43,7 +43,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let policies = Arc::new(settings.worker.rules.policies());
     context.block_on(async {
         let Some(selection) = selection else {
-            return each_id(&which.ids, async |id| one(&store, id, &policies).await).await;
+            return each_id(&which.ids, Status::Pending, context.format(), async |id| one(&store, id, &policies).await)
+                .await;
         };
         let selected = store.select(selection.clone()).await?;
         let step = async |jobs| store.retry_many(jobs, selection.states.clone(), policies.clone()).await;
@@ -51,9 +52,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-async fn one(store: &SqliteStore, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<String> {
+async fn one(store: &SqliteStore, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<Status> {
     match store.retry(id, policies.clone()).await? {
-        Retried::From(status) => Ok(format!("{id} was {status} and is pending now")),
+        Retried::From(status) => Ok(status),
         Retried::NotFound => Err(no_such_job(id).into()),
         Retried::Forbidden(status) => {
             let failure = Failure::new(Code::Conflict, format!("job {id} is {status} and cannot be retried"));
