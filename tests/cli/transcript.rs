@@ -164,7 +164,7 @@ fn enqueue() {
     transcript.run(&["enqueue", "send_email", "--wait=soon"]);
     transcript.run(&["enqueue", "send_email", "--priority", "high"]);
     transcript.run(&["enqueue"]);
-    fs::write(home.path("many.ndjson"), "{\"type\": \"send_email\"}\n{\"type\": \"invoice\"}\n{\"typ\": 1}\nx\n")
+    fs::write(home.path("many.ndjson"), "{\"type\": \"send_email\"}\n{\"type\": \"sendemail\"}\n{\"typ\": 1}\nx\n")
         .unwrap();
     transcript.run(&["enqueue", "--bulk", "many.ndjson"]);
     fs::write(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::context::Context;
-use super::exit::{Code, Failure};
+use super::exit::Code;
 use super::terminal::LiveLine;
 use super::{many, output, parse};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
@@ -11,6 +11,9 @@ use crate::queue::{Retention, Status, Store};
 
 /// Jobs deleted in one transaction.
 const BATCH: usize = 500;
+
+/// The states that jobs end in.
+const ENDED: &[Status] = &[Status::Completed, Status::Cancelled, Status::Dead];
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -26,19 +29,12 @@ pub(super) struct Args {
     /// Delete what has ended longer ago than this, such as 7d [default: the retention of the settings]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     older_than: Option<Duration>,
-    /// Only jobs in this state: completed, cancelled or dead; can be given more than once
-    #[arg(long, value_parser = ended)]
+    /// Only jobs in this state; can be given more than once
+    #[arg(long, ignore_case = true, value_parser = parse::status(ENDED))]
     status: Vec<Status>,
     /// Delete nothing: say how many jobs there are, and the ids of the first ones
     #[arg(long)]
     dry_run: bool,
-}
-
-fn ended(word: &str) -> Result<Status, Failure> {
-    match parse::status(word)? {
-        status if status.is_terminal() => Ok(status),
-        status => Err(Failure::usage(format!("{status} jobs have not ended: expected completed, cancelled or dead"))),
-    }
 }
 
 impl Args {

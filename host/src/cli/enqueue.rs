@@ -251,9 +251,9 @@ fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -
         key: line.key,
     };
     let payload = line.payload.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
-    let job = job(&line.r#type, payload, &options, settings).map_err(|failure| failure.to_string())?;
+    let job = job(&line.r#type, payload, &options, settings).map_err(|failure| failure.in_one_line())?;
     if !force {
-        require_known(&job.job_type, settings, known).map_err(|failure| failure.to_string())?;
+        require_known(&job.job_type, settings, known).map_err(|failure| failure.in_one_line())?;
     }
     Ok(job)
 }

@@ -68,6 +68,12 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The message and what the user can do.
+    pub(super) fn in_one_line(&self) -> String {
+        let hint = self.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+        format!("{}{hint}", self.message)
+    }
+
     /// Wrong input.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Code::Usage, message)

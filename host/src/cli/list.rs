@@ -19,8 +19,8 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Only jobs in this state: pending, running, completed, failed, dead or cancelled
-    #[arg(long, value_parser = parse::status)]
+    /// Only jobs in this state
+    #[arg(long, ignore_case = true, value_parser = parse::status(&Status::ALL))]
     status: Option<Status>,
     /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]

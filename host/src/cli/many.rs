@@ -25,7 +25,7 @@ pub(super) struct Which {
     #[arg(value_name = "ID", value_parser = Id::parse)]
     pub(super) ids: Vec<Id>,
     /// Jobs in this state; can be given more than once
-    #[arg(long, value_parser = parse::status, conflicts_with = "ids", help_heading = "Instead of ids")]
+    #[arg(long, ignore_case = true, value_parser = parse::status(&Status::ALL), conflicts_with = "ids", help_heading = "Instead of ids")]
     status: Vec<Status>,
     /// Jobs of this type
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "ids", help_heading = "Instead of ids")]

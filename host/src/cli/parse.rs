@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use super::exit::Failure;
-use crate::config::suggest;
 use crate::queue::{Priority, Status, Timestamp};
 
 /// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
 const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
 
-/// A state of jobs.
-pub(super) fn status(word: &str) -> Result<Status, Failure> {
-    Status::parse(&word.to_lowercase()).ok_or_else(|| {
-        let words = Status::ALL.map(Status::as_str);
-        let near = suggest::closest(word, words).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        Failure::usage(format!("expected one of {}{near}", words.join(", ")))
+/// One of these states; completions and errors name them. Goes with `ignore_case`.
+pub(super) fn status(states: &'static [Status]) -> impl TypedValueParser<Value = Status> {
+    let words = states.iter().map(|status| status.as_str());
+    PossibleValuesParser::new(words).try_map(|word| {
+        Status::parse(&word.to_lowercase()).ok_or_else(|| Failure::usage(format!("`{word}` is not a state")))
     })
 }
 

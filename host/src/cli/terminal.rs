@@ -32,10 +32,10 @@ fn columns(stream: impl rustix::fd::AsFd + IsTerminal) -> Option<u16> {
 pub(super) const fn of_status(status: Status) -> Color {
     match status {
         Status::Pending => Color::Reset,
-        Status::Running => Color::Cyan,
-        Status::Completed => Color::Green,
-        Status::Failed => Color::Yellow,
-        Status::Dead => Color::Red,
+        Status::Running => Color::DarkCyan,
+        Status::Completed => Color::DarkGreen,
+        Status::Failed => Color::DarkYellow,
+        Status::Dead => Color::DarkRed,
         Status::Cancelled => Color::DarkGrey,
     }
 }
@@ -43,24 +43,24 @@ pub(super) const fn of_status(status: Status) -> Color {
 /// The colour of an outcome.
 pub(super) const fn of_outcome(outcome: Outcome) -> Color {
     match outcome {
-        Outcome::Completed => Color::Green,
+        Outcome::Completed => Color::DarkGreen,
         Outcome::Cancelled | Outcome::Snoozed | Outcome::GivenBack => Color::DarkGrey,
         Outcome::Failed
         | Outcome::Trapped
         | Outcome::TimedOut
         | Outcome::OutOfFuel
         | Outcome::OutOfMemory
-        | Outcome::Lost => Color::Yellow,
+        | Outcome::Lost => Color::DarkYellow,
     }
 }
 
 /// `word` in the colour of `status`, where stdout takes colour.
 pub(super) fn paint(word: &str, status: Status) -> String {
     let code = match of_status(status) {
-        Color::Cyan => 36,
-        Color::Green => 32,
-        Color::Yellow => 33,
-        Color::Red => 31,
+        Color::DarkCyan => 36,
+        Color::DarkGreen => 32,
+        Color::DarkYellow => 33,
+        Color::DarkRed => 31,
         Color::DarkGrey => 90,
         _ => return word.to_owned(),
     };
