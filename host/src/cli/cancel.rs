@@ -50,7 +50,7 @@ async fn one(store: &SqliteStore, id: &Id) -> anyhow::Result<Status> {
         Cancelled::From(status) => Ok(status),
         Cancelled::NotFound => Err(no_such_job(id).into()),
         Cancelled::Forbidden(Status::Cancelled) => {
-            Err(Failure::new(Code::Conflict, format!("job {id} is cancelled already")).into())
+            Err(Failure::new(Code::Conflict, format!("job {id} is cancelled and cannot be cancelled again")).into())
         }
         Cancelled::Forbidden(status) => {
             let failure = Failure::new(Code::Conflict, format!("job {id} is {status} and cannot be cancelled"));

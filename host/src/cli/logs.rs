@@ -46,6 +46,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
             talk(format!("job {} is {} and has logged nothing", job.id, job.status));
         }
         print(&lines, format, args.follow)?;
+        if lines.is_empty() && args.follow && format == Format::Table {
+            talk(format!("-- the job is {}", job.status));
+        }
         while args.follow && !job.status.is_terminal() {
             tokio::time::sleep(LOOK).await;
             if !store.changed_elsewhere().await? {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::{Code, tell};
 use super::output;
@@ -22,14 +23,16 @@ const SILENCE: Duration = Duration::from_secs(20);
 
 /// Waits until the job has ended; the exit code tells how.
 pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
-    let mut watch = Watch { started: Instant::now(), limit, line: LiveLine::on_stderr(), daemon: true };
+    let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
+    let terminal = terminal.transpose().context("cannot listen to signals")?;
+    let mut watch = Watch { started: Instant::now(), limit, terminal, daemon: true };
     loop {
         let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
         if job.status.is_terminal() {
             drop(watch);
             return end_of(&job);
         }
-        if watch.line.is_some() && job.status == Status::Pending {
+        if watch.terminal.is_some() && job.status == Status::Pending {
             let now = Timestamp::now();
             watch.daemon = store.daemons().await?.iter().any(|daemon| now.since(daemon.seen_at) < SILENCE);
         }
@@ -58,7 +61,8 @@ fn end_of(job: &Job) -> anyhow::Result<Code> {
 struct Watch {
     started: Instant,
     limit: Option<Duration>,
-    line: Option<LiveLine>,
+    /// The line that tells how far the job is, and Ctrl-C, which has to take it away. Elsewhere a signal ends the command at once.
+    terminal: Option<(LiveLine, Signal)>,
     /// Whether a daemon is there to run the job.
     daemon: bool,
 }
@@ -78,16 +82,15 @@ impl Watch {
                 drawn = Some(Instant::now());
             }
             let pause = left.map_or(LOOK, |left| left.min(LOOK));
-            if self.line.is_some() {
-                tokio::select! {
+            match &mut self.terminal {
+                None => tokio::time::sleep(pause).await,
+                Some((_, ctrl_c)) => tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    _ = tokio::signal::ctrl_c() => {
+                    _ = ctrl_c.recv() => {
                         let told = format!("interrupted; job {} is {}", job.id, job.status);
                         return Ok(Some(self.give_up(&told, job, Code::Interrupted)));
                     }
-                }
-            } else {
-                tokio::time::sleep(pause).await;
+                },
             }
             if store.changed_elsewhere().await? {
                 return Ok(None);
@@ -96,14 +99,14 @@ impl Watch {
     }
 
     fn give_up(&mut self, told: &str, job: &Job, code: Code) -> Code {
-        self.line = None;
+        self.terminal = None;
         tell(told, Some(&format!("it goes on; `jobq show {}` tells what became of it", job.id)));
         code
     }
 
     fn draw(&mut self, job: &Job) {
         let waited = when::coarse(self.started.elapsed());
-        if let Some(line) = &mut self.line {
+        if let Some((line, _)) = &mut self.terminal {
             line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.daemon)));
         }
     }
