@@ -20,9 +20,10 @@ Examples:
 /// How it can be called.
 pub(super) const USAGE: &str = "jobq cancel <ID>...\n       jobq cancel <--status STATUS|--type TYPE|--older-than DURATION|--before TIME|--all> [--limit N] [--dry-run]";
 
-const UNFINISHED: &[Status] = &[Status::Pending, Status::Running, Status::Failed];
+/// The states that a cancel leads out of.
+pub(super) const FROM: &[Status] = &[Status::Pending, Status::Running, Status::Failed];
 
-const VERB: Verb = Verb { name: "cancel", done: "cancelled", from: UNFINISHED, default: UNFINISHED };
+const VERB: Verb = Verb { name: "cancel", done: "cancelled", default: FROM };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -47,14 +47,17 @@ pub(super) struct Which {
     dry_run: bool,
 }
 
+/// Lets `--status` name only the states that the command can do something with.
+pub(super) fn states(status: clap::Arg, from: &'static [Status]) -> clap::Arg {
+    status.value_parser(parse::status(from))
+}
+
 /// What a command does with the jobs, in words.
 pub(super) struct Verb {
     /// The command.
     pub(super) name: &'static str,
     /// What it has done.
     pub(super) done: &'static str,
-    /// The states that it can take jobs out of.
-    pub(super) from: &'static [Status],
     /// The states that it takes where no `--status` says so.
     pub(super) default: &'static [Status],
 }
@@ -63,7 +66,7 @@ impl Which {
     /// The jobs that the filter names.
     ///
     /// # Errors
-    /// Where there is no filter, or one that the verb can do nothing with.
+    /// Where there is no filter.
     pub(super) fn selection(&self, verb: &Verb) -> Result<Selection, Failure> {
         let is_filter = !self.status.is_empty()
             || self.job_type.is_some()
@@ -75,10 +78,6 @@ impl Which {
             return Err(Failure::usage(format!("nothing says which jobs to {}", verb.name)).hint(format!(
                 "give ids, or a filter such as `--type`; `--all` takes every job that is {default}; `--dry-run` shows which"
             )));
-        }
-        if let Some(status) = self.status.iter().find(|status| !verb.from.contains(status)) {
-            let failure = Failure::usage(format!("{status} jobs cannot be {}", verb.done));
-            return Err(failure.hint(format!("only {} jobs can be", words(verb.from))));
         }
         let states = if self.status.is_empty() { verb.default } else { &self.status };
         Ok(Selection {

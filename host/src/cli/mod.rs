@@ -74,10 +74,10 @@ enum Command {
     #[command(after_help = logs::HELP)]
     Logs(logs::Args),
     /// Run failed, dead or cancelled jobs again, now
-    #[command(after_help = retry::HELP, override_usage = retry::USAGE)]
+    #[command(after_help = retry::HELP, override_usage = retry::USAGE, mut_arg("status", |arg| many::states(arg, retry::FROM)))]
     Retry(retry::Args),
     /// Stop jobs that have not ended
-    #[command(after_help = cancel::HELP, override_usage = cancel::USAGE)]
+    #[command(after_help = cancel::HELP, override_usage = cancel::USAGE, mut_arg("status", |arg| many::states(arg, cancel::FROM)))]
     Cancel(cancel::Args),
     /// Delete finished jobs
     #[command(after_help = cleanup::HELP)]

@@ -22,12 +22,10 @@ Examples:
 /// How it can be called.
 pub(super) const USAGE: &str = "jobq retry <ID>...\n       jobq retry <--status STATUS|--type TYPE|--older-than DURATION|--before TIME|--all> [--limit N] [--dry-run]";
 
-const VERB: Verb = Verb {
-    name: "retry",
-    done: "retried",
-    from: &[Status::Failed, Status::Dead, Status::Cancelled],
-    default: &[Status::Dead],
-};
+/// The states that a retry leads out of.
+pub(super) const FROM: &[Status] = &[Status::Failed, Status::Dead, Status::Cancelled];
+
+const VERB: Verb = Verb { name: "retry", done: "retried", default: &[Status::Dead] };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
