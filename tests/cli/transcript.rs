@@ -69,9 +69,10 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 18] = [
     &[],
     &["run"],
+    &["demo"],
     &["enqueue"],
     &["status"],
     &["list"],

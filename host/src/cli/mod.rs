@@ -57,6 +57,7 @@ enum Command {
     #[command(after_help = run::HELP)]
     Run(run::Args),
     /// See it work: a daemon in a fresh directory, twenty jobs, and what became of them
+    #[command(after_help = demo::HELP)]
     Demo(demo::Args),
     /// Add a job, or many
     #[command(after_help = enqueue::HELP)]
