@@ -79,9 +79,11 @@ impl Home {
         self
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    /// A command that has not been started, in an environment that changes nothing about what it prints.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jobq"));
-        command.args(args).current_dir(self.dir.path()).env_remove("JOBQ_CONFIG").env("NO_COLOR", "1").env("TZ", "UTC");
+        command.args(args).current_dir(self.dir.path()).env_remove("JOBQ_CONFIG").env_remove("JOBQ_LOG");
+        command.env("NO_COLOR", "1").env("TZ", "UTC").env("COLUMNS", "100");
         command
     }
 

@@ -1,6 +1,13 @@
 //! The command line from outside: what it prints, on which stream, and its exit codes.
 
+mod closed;
 mod demo;
 mod enqueue;
 mod errors;
+mod follow;
+mod many;
+mod pages;
 mod read;
+mod standing;
+mod terminal;
+mod transcript;

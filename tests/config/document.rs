@@ -64,7 +64,7 @@ fn every_key_is_explained_by_the_line_above() {
     let document = document();
     let mut above = "";
     for line in document.lines() {
-        if line.starts_with('#') && !line.starts_with("# ") && line != "#" && !line.starts_with("#[") {
+        if is_commented_key(line) {
             assert!(above.starts_with("# ") && above.ends_with('.'), "{line}");
         }
         above = line;
@@ -75,10 +75,19 @@ fn document() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../jobq.toml")).unwrap()
 }
 
+/// `#:schema` is for editors, `# text` is a comment, `#[table]` a table.
+fn is_commented_key(line: &str) -> bool {
+    line.starts_with('#')
+        && !line.starts_with("# ")
+        && line != "#"
+        && !line.starts_with("#[")
+        && !line.starts_with("#:")
+}
+
 /// The document with every key in force: `#key` is a key, `# text` is a comment.
 fn uncommented() -> String {
     let line = |line: &str| match line.strip_prefix('#') {
-        Some(key) if !key.starts_with(' ') => key.to_owned() + "\n",
+        Some(key) if is_commented_key(line) || key.starts_with('[') => key.to_owned() + "\n",
         _ => line.to_owned() + "\n",
     };
     document().lines().map(line).collect()

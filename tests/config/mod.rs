@@ -9,6 +9,7 @@ mod location;
 mod properties;
 mod reload;
 mod rendering;
+mod schema;
 
 use std::path::Path;
 

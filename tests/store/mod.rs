@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 mod cancel;
+mod cancel_many;
 mod changed;
 mod claim;
 mod complete;
@@ -22,6 +23,8 @@ mod release;
 mod renew;
 mod rescue;
 mod retry;
+mod retry_many;
+mod select;
 mod snooze;
 mod sqlite;
 mod text;

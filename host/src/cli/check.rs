@@ -5,46 +5,102 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::context::{Context, known_types};
-use super::exit::{self, Code};
-use super::output;
-use crate::config::Settings;
+use super::exit::Code;
+use super::output::{self, Format};
+use super::terminal;
+use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, Version, load_file};
 use crate::sandbox::{self, Sandbox};
 
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+It runs no handler. Exit code 5 says that there are problems; notes do not count.
+
+Examples:
+  jobq check
+  jobq check --config staging.toml -o json
+  jobq check --schema > jobq.schema.json           for editors: #:schema ./jobq.schema.json";
+
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Print the JSON Schema of the settings file instead
+    #[arg(long)]
+    schema: bool,
+}
 
 /// What was found.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 struct Findings {
     /// These keep something from working.
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     /// These are worth knowing.
     notes: Vec<String>,
     /// Types that can be served.
     types: Vec<String>,
 }
 
-pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
-    let settings = match context.load() {
-        Ok(settings) => settings,
-        Err(error) => {
-            exit::report_settings(&error);
-            let problems = error.problems().iter().map(|problem| problem.message().to_owned()).collect();
-            if context.format() != output::Format::Table {
-                output::one(context.format(), &Findings { problems, ..Findings::default() }, String::new)?;
-            }
-            return Ok(Code::Problems);
-        }
-    };
-    let mut findings = Findings { notes: settings.notes.clone(), ..Findings::default() };
-    check_plugins(&settings, &mut findings)?;
-    check_directories(&settings, &mut findings);
-    output::one(context.format(), &findings, || people(&findings))?;
-    Ok(if findings.problems.is_empty() { Code::Ok } else { Code::Problems })
+/// The findings for programs.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    problems: Vec<Found<'a>>,
+    notes: &'a [String],
+    types: &'a [String],
 }
 
-fn check_plugins(settings: &Settings, findings: &mut Findings) -> anyhow::Result<()> {
+/// A problem for programs; what has no place in a file has none here.
+#[derive(Debug, Serialize)]
+struct Found<'a> {
+    message: &'a str,
+    file: Option<&'a str>,
+    line: Option<usize>,
+    column: Option<usize>,
+    expected: Option<&'a str>,
+    help: Option<&'a str>,
+}
+
+impl<'a> From<&'a Problem> for Found<'a> {
+    fn from(problem: &'a Problem) -> Self {
+        let place = problem.location();
+        Self {
+            message: problem.message(),
+            file: place.map(|(file, ..)| file),
+            line: place.map(|(_, line, _)| line),
+            column: place.map(|(.., column)| column),
+            expected: problem.expected(),
+            help: problem.help(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    if args.schema {
+        output::print(&serde_json::to_string_pretty(&config::schema())?)?;
+        return Ok(Code::Ok);
+    }
+    let findings = match context.load() {
+        Ok(settings) => look_around(&settings)?,
+        Err(error) => Findings { problems: error.problems().to_vec(), ..Findings::default() },
+    };
+    let Findings { problems, notes, types } = &findings;
+    let report = Report { problems: problems.iter().map(Found::from).collect(), notes, types };
+    match context.format() {
+        Format::Table => output::print(&people(&findings))?,
+        format => output::one(format, &report, String::new)?,
+    }
+    Ok(if problems.is_empty() { Code::Ok } else { Code::Problems })
+}
+
+/// What is right by itself, and yet does not fit what lies in the directories.
+fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
+    let written = Written::of(settings);
+    let mut findings = Findings { notes: settings.notes.clone(), ..Findings::default() };
+    check_directories(settings, &written, &mut findings);
+    check_plugins(settings, &written, &mut findings)?;
+    stray(settings, &written, &mut findings);
+    Ok(findings)
+}
+
+fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings) -> anyhow::Result<()> {
     let sandbox = Sandbox::new(sandbox::Options { slots: 1, max_memory: settings.max_memory() })?;
     let cache = Cache::open(&settings.plugins.cache_dir);
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
@@ -56,17 +112,24 @@ fn check_plugins(settings: &Settings, findings: &mut Findings) -> anyhow::Result
         let path = settings.plugins.dir.join(&file);
         let version = loaded.entry((file.clone(), metering)).or_insert_with(|| {
             load_file(&path, metering, &sandbox, &cache)
-                .inspect_err(|error| findings.problems.push(format!("plugin `{file}` of type `{name}`: {error}")))
+                .inspect_err(|error| {
+                    let message = format!("plugin `{file}` of type `{name}`: {error}");
+                    let label = "this type cannot be served";
+                    findings.problems.push(written.problem(&["jobs", &name, "plugin"], message, label, CURE));
+                })
                 .ok()
         });
         if let Some(version) = version {
-            findings.notes.extend(ungranted(&name, settings, version));
+            let notes = ungranted(&name, settings, version);
+            findings.notes.extend(notes.iter().map(|note| written.note(&["jobs", &name], note)));
             findings.types.push(name);
         }
     }
-    stray(settings, findings);
     Ok(())
 }
+
+/// What helps against a plugin that does not load.
+const CURE: &str = "put a .wasm that loads into the plugin directory, or take the type out of the settings";
 
 /// What the plugin of a type imports although the type is not granted it: it runs, and is denied when it calls.
 fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> {
@@ -92,37 +155,45 @@ fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> 
 }
 
 /// Files that nobody will ever run.
-fn stray(settings: &Settings, findings: &mut Findings) {
+fn stray(settings: &Settings, written: &Written, findings: &mut Findings) {
     for (name, source) in &settings.plugins.types {
         let own = format!("{name}.wasm");
         let named: BTreeSet<&str> = settings.plugins.types.values().map(|other| other.file.as_str()).collect();
         if source.file != own && !named.contains(own.as_str()) && settings.plugins.dir.join(&own).is_file() {
-            findings.notes.push(format!("`{own}` serves nothing: `[jobs.{name}]` names `{}`", source.file));
+            let note = format!("`{own}` serves nothing: `[jobs.{name}]` names `{}`", source.file);
+            findings.notes.push(written.note(&["jobs", name, "plugin"], &note));
         }
     }
 }
 
-fn check_directories(settings: &Settings, findings: &mut Findings) {
-    if !settings.plugins.dir.is_dir() {
-        findings.problems.push(format!("the plugin directory `{}` does not exist", settings.plugins.dir.display()));
+fn check_directories(settings: &Settings, written: &Written, findings: &mut Findings) {
+    let plugins = &settings.plugins.dir;
+    if !plugins.is_dir() {
+        let message = format!("there is no plugin directory `{}`", plugins.display());
+        let cure = "make it, and put the handlers there: NAME.wasm serves the type NAME";
+        findings.problems.push(written.problem(&["plugins", "dir"], message, "not there", cure));
     }
     for (name, rule) in &settings.worker.rules.by_type {
         for dir in rule.grants.dirs.iter().filter(|dir| !dir.host.is_dir()) {
             let host = dir.host.display();
-            findings.problems.push(format!("`dirs` of type `{name}`: there is no directory `{host}`; create it"));
+            let message = format!("type `{name}` is granted the directory `{host}`, which is not there");
+            let cure = format!("mkdir -p {host}");
+            let path = ["jobs", name.as_str(), "dirs"];
+            findings.problems.push(written.problem(&path, message, "not there", &cure));
         }
     }
 }
 
 fn people(findings: &Findings) -> String {
-    let mut lines = Vec::new();
-    lines.extend(findings.problems.iter().map(|problem| format!("problem: {problem}")));
-    lines.extend(findings.notes.iter().map(|note| format!("note: {note}")));
+    let look = if terminal::has_colour(&std::io::stdout()) { Look::Colour } else { Look::Plain };
+    let mut parts = Vec::new();
+    if !findings.problems.is_empty() {
+        parts.push(config::render(&findings.problems, look) + "\n");
+    }
+    parts.extend(findings.notes.iter().map(|note| format!("note: {note}\n")));
     let types = if findings.types.is_empty() { "none".to_owned() } else { findings.types.join(", ") };
-    lines.push(format!(
-        "{} problems, {} notes; types that can be served: {types}",
-        findings.problems.len(),
-        findings.notes.len()
-    ));
-    lines.join("\n")
+    let count = |count: usize, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    let (problems, notes) = (count(findings.problems.len(), "problem"), count(findings.notes.len(), "note"));
+    parts.push(format!("{problems}, {notes}; types that can be served: {types}"));
+    parts.concat()
 }

@@ -19,15 +19,23 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Global {
     /// The settings file [default: jobq.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "JOBQ_CONFIG", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "JOBQ_CONFIG",
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
     pub(super) config: Option<PathBuf>,
-    /// How data is printed
+    /// How data is printed: table for people, json as one document, or ndjson, an object a line
     #[arg(
         short,
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
         value_name = "FORMAT",
         help_heading = "Global options"
     )]

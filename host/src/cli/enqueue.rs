@@ -10,39 +10,37 @@ use serde_json::value::RawValue;
 
 use super::context::{Context, known_types, require_known};
 use super::exit::{Code, Failure};
-use super::output;
-use super::render;
+use super::output::{self, talk};
+use super::{parse, wait};
 use crate::config::Settings;
-use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{Due, Enqueued, Id, JobType, NewJob, Payload, Priority, Status, Store, Timestamp};
-
-/// How often a wait looks whether another process has written.
-const LOOK: Duration = Duration::from_millis(20);
+use crate::queue::sqlite::OpenMode;
+use crate::queue::{Due, Enqueued, JobType, NewJob, Payload, Priority, Store};
 
 /// Bad lines of a bulk file that are told.
 const MOST_PROBLEMS: usize = 20;
 
-/// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
-const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
 Examples:
   jobq enqueue process_csv @request.json --priority 1 --in 10s
   jobq enqueue send_email '{\"to\": \"ana@example.com\"}' --key welcome-42 --wait=30s
-  jobq enqueue --bulk many.ndjson")]
+  jobq enqueue --bulk many.ndjson          one {\"type\", \"payload\", ...} a line, all or nothing
+
+A bulk line has the fields type, payload, priority, at, in, max_attempts, timeout and key.";
+
+#[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The job type
     #[arg(value_name = "TYPE", required_unless_present = "bulk", conflicts_with = "bulk")]
     job_type: Option<String>,
     /// JSON text, @FILE, or - for standard input [default: {}]
-    #[arg(conflicts_with = "bulk")]
+    #[arg(value_name = "JSON", conflicts_with = "bulk")]
     payload: Option<String>,
     #[command(flatten)]
     options: Options,
     /// Wait for the job to end, at most this long: result on stdout, id on stderr
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "forever",
-          value_parser = wait, conflicts_with = "bulk")]
+          value_parser = limit, conflicts_with = "bulk")]
     wait: Option<Wait>,
     /// Take many jobs from a file of one JSON object a line, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["priority", "at", "delay", "max_attempts", "timeout", "key"])]
@@ -56,7 +54,7 @@ pub(super) struct Args {
 #[derive(Debug, Default, clap::Args)]
 struct Options {
     /// Higher runs first, -32768 to 32767 [default: the type's]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse::priority, allow_negative_numbers = true)]
     priority: Option<Priority>,
     /// Not before this instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
@@ -78,8 +76,8 @@ struct Options {
 #[derive(Clone, Copy, Debug)]
 struct Wait(Option<Duration>);
 
-fn wait(text: &str) -> Result<Wait, humantime::DurationError> {
-    if text == "forever" { Ok(Wait(None)) } else { humantime::parse_duration(text).map(|limit| Wait(Some(limit))) }
+fn limit(text: &str) -> Result<Wait, Failure> {
+    if text == "forever" { Ok(Wait(None)) } else { parse::duration(text).map(|limit| Wait(Some(limit))) }
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
@@ -98,13 +96,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
         let answers = store.enqueue(vec![job]).await?;
         let answer = answers.into_iter().next().context("the store did not answer")?;
         if let (Enqueued::Held(id), Some(key)) = (&answer, &key) {
-            eprintln!("key `{key}` is held by unfinished job {id}; nothing was added");
+            talk(format!("key `{key}` is held by unfinished job {id}; nothing was added"));
         }
         match args.wait {
             None => output::one(context.format(), &object(&answer), || answer.id().to_string()).map(|()| Code::Ok),
             Some(Wait(limit)) => {
-                eprintln!("{}", answer.id());
-                await_end(&store, answer.id(), limit).await
+                talk(answer.id());
+                wait::await_end(&store, answer.id(), limit).await
             }
         }
     })
@@ -140,32 +138,14 @@ fn job(job_type: &str, payload: String, options: &Options, settings: &Settings) 
 fn due(options: &Options) -> Result<Due, Failure> {
     match (&options.at, &options.delay) {
         (Some(_), Some(_)) => Err(Failure::usage("both `at` and `in` are given: expected one of them")),
-        (Some(text), None) => instant(text).map(Due::At),
-        (None, Some(text)) => duration(text).map(Due::In),
+        (Some(text), None) => parse::instant(text).map(Due::At),
+        (None, Some(text)) => parse::duration(text).map(Due::In),
         (None, None) => Ok(Due::In(Duration::ZERO)),
     }
 }
 
-fn instant(text: &str) -> Result<Timestamp, Failure> {
-    let civil =
-        || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(jiff::tz::TimeZone::system()));
-    let instant = text.parse::<jiff::Timestamp>().or_else(|_| civil().map(|zoned| zoned.timestamp()));
-    match instant.map(|instant| Timestamp::from_millis(instant.as_millisecond())) {
-        Ok(instant) if instant >= EARLIEST => Ok(instant),
-        Ok(_) => Err(Failure::usage(format!("`{text}` is too long ago: expected an instant after 2001-09-09"))),
-        Err(_) => Err(Failure::usage(format!(
-            "`{text}` is not an instant: expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\""
-        ))),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, Failure> {
-    humantime::parse_duration(text)
-        .map_err(|_| Failure::usage(format!("`{text}` is not a duration: expected one such as 10s, 5m or 2h 30m")))
-}
-
 fn timeout(text: &str, max: Duration) -> Result<Duration, Failure> {
-    let timeout = duration(text)?;
+    let timeout = parse::duration(text)?;
     if timeout < Duration::from_millis(1) {
         return Err(Failure::usage(format!("timeout `{text}` is too short: expected at least 1ms")));
     }
@@ -251,16 +231,17 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
         output::many(context.format(), &objects, ids)?;
     }
     if held > 0 {
-        eprintln!(
-            "{held} of {} were not added: an unfinished job holds their key, and its id is printed",
+        talk(format!(
+            "{held} of {} jobs not added: an unfinished job holds the key, and its id is printed",
             answers.len()
-        );
+        ));
     }
     Ok(Code::Ok)
 }
 
 fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -> Result<NewJob, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let line: Line =
+        serde_json::from_slice(line).map_err(|error| error.to_string().replace(" at line 1 column", " at column"))?;
     let options = Options {
         priority: line.priority,
         at: line.at,
@@ -270,45 +251,9 @@ fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -
         key: line.key,
     };
     let payload = line.payload.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
-    let job = job(&line.r#type, payload, &options, settings).map_err(|failure| failure.to_string())?;
+    let job = job(&line.r#type, payload, &options, settings).map_err(|failure| failure.in_one_line())?;
     if !force {
-        require_known(&job.job_type, settings, known).map_err(|failure| failure.to_string())?;
+        require_known(&job.job_type, settings, known).map_err(|failure| failure.in_one_line())?;
     }
     Ok(job)
-}
-
-/// Waits until the job has ended; the exit code tells how.
-async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
-    let started = std::time::Instant::now();
-    loop {
-        let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
-        match job.status {
-            Status::Completed => {
-                output::print(job.result.as_deref().unwrap_or(""))?;
-                return Ok(Code::Ok);
-            }
-            Status::Dead => {
-                let reason = job.error.as_deref().unwrap_or("no reason given");
-                eprintln!("{}", render::paragraph(&format!("error: job {id} is dead: {reason}")));
-                return Ok(Code::Died);
-            }
-            Status::Cancelled => {
-                eprintln!("error: job {id} was cancelled");
-                return Ok(Code::Cancelled);
-            }
-            Status::Pending | Status::Running | Status::Failed => {}
-        }
-        loop {
-            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
-            if left == Some(Duration::ZERO) {
-                eprintln!("error: job {id} is still {} after {:.1?}", job.status, started.elapsed());
-                eprintln!("hint: it goes on; `jobq show {id}` tells what became of it");
-                return Ok(Code::TimedOut);
-            }
-            tokio::time::sleep(left.map_or(LOOK, |left| left.min(LOOK))).await;
-            if store.changed_elsewhere().await? {
-                break;
-            }
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! Exit codes, and errors that carry one.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use thiserror::Error;
 
 use super::render::paragraph;
+use super::{output, terminal};
 use crate::config::{ConfigError, Look};
 use crate::queue::StoreError;
 use crate::queue::sqlite::OpenError;
@@ -31,6 +31,8 @@ pub enum Code {
     Cancelled = 101,
     /// The wait timed out.
     TimedOut = 124,
+    /// Ctrl-C ended the wait, as it ends any other command.
+    Interrupted = 130,
 }
 
 /// The exit codes, for `--help`.
@@ -38,7 +40,7 @@ pub const HELP: &str = "\
 Exit codes:
   0 ok · 1 unexpected · 2 usage · 3 not found · 4 conflict with a state or an existing thing
   5 check found problems or a plugin cannot be loaded
-  100 the awaited job died · 101 it was cancelled · 124 the wait timed out";
+  100 the awaited job died · 101 it was cancelled · 124 the wait timed out · 130 interrupted";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
@@ -66,6 +68,12 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The message and what the user can do.
+    pub(super) fn in_one_line(&self) -> String {
+        let hint = self.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+        format!("{}{hint}", self.message)
+    }
+
     /// Wrong input.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Code::Usage, message)
@@ -78,17 +86,24 @@ pub(super) fn report(error: &anyhow::Error) -> Code {
         report_settings(error);
         return Code::Usage;
     }
-    eprintln!("{}", paragraph(&format!("error: {error:#}")));
-    if let Some(hint) = error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_ref()) {
-        eprintln!("{}", paragraph(&format!("hint: {hint}")));
-    }
+    tell(&format!("{error:#}"), error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));
     code_of(error)
+}
+
+/// Says on stderr what went wrong, and what the user can do.
+pub(super) fn tell(message: &str, hint: Option<&str>) {
+    let colour = terminal::has_colour(&std::io::stderr());
+    let label = |word: &str, code: u8| if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
+    output::talk(format!("{} {}", label("error:", 31), paragraph(message)));
+    if let Some(hint) = hint {
+        output::talk(format!("{} {}", label("hint:", 36), paragraph(hint)));
+    }
 }
 
 /// Prints every problem of the settings on stderr.
 pub(super) fn report_settings(error: &ConfigError) {
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    eprint!("{}", error.render(if colour { Look::Colour } else { Look::Plain }));
+    let look = if terminal::has_colour(&std::io::stderr()) { Look::Colour } else { Look::Plain };
+    output::talk(error.render(look).trim_end_matches('\n'));
 }
 
 /// The exit code of an error.

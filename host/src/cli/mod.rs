@@ -4,24 +4,30 @@ mod bench;
 mod cancel;
 mod check;
 mod cleanup;
+mod completions;
 mod context;
 mod demo;
 mod enqueue;
 pub mod exit;
 mod list;
 mod logs;
+mod man;
+mod many;
 mod output;
+mod parse;
 mod plugin;
 mod render;
 mod retry;
 mod run;
 mod show;
 mod status;
+mod terminal;
+mod wait;
+mod when;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use context::{Context, Global};
@@ -29,7 +35,7 @@ use exit::Code;
 
 /// Background jobs in SQLite, handled by WebAssembly components.
 #[derive(Debug, Parser)]
-#[command(name = "jobq", version, max_term_width = 100, after_help = exit::HELP)]
+#[command(name = "jobq", version, max_term_width = 100, after_help = format!("{HELP}\n\n{}", exit::HELP))]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -37,29 +43,48 @@ struct Cli {
     command: Command,
 }
 
+/// Examples for `--help`.
+const HELP: &str = "\
+Examples:
+  jobq run                                         the daemon, on ./jobq.toml
+  jobq enqueue process_csv @request.json --wait=30s
+  jobq list --status dead                          what failed for good
+  jobq retry --type process_csv                    and again";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the daemon: claim due jobs and run their handlers
+    #[command(after_help = run::HELP)]
     Run(run::Args),
     /// See it work: a daemon in a fresh directory, twenty jobs, and what became of them
+    #[command(after_help = demo::HELP)]
     Demo(demo::Args),
     /// Add a job, or many
+    #[command(after_help = enqueue::HELP)]
     Enqueue(enqueue::Args),
     /// Count the jobs in each state
+    #[command(after_help = status::HELP)]
     Status(status::Args),
     /// List jobs, newest first
+    #[command(after_help = list::HELP)]
     List(list::Args),
     /// Show one job with its attempts
+    #[command(after_help = show::HELP)]
     Show(show::Args),
     /// Show what the attempts of a job have logged
+    #[command(after_help = logs::HELP)]
     Logs(logs::Args),
     /// Run failed, dead or cancelled jobs again, now
+    #[command(after_help = retry::HELP, override_usage = retry::USAGE, mut_arg("status", |arg| many::states(arg, retry::FROM)))]
     Retry(retry::Args),
     /// Stop jobs that have not ended
+    #[command(after_help = cancel::HELP, override_usage = cancel::USAGE, mut_arg("status", |arg| many::states(arg, cancel::FROM)))]
     Cancel(cancel::Args),
     /// Delete finished jobs
+    #[command(after_help = cleanup::HELP)]
     Cleanup(cleanup::Args),
     /// Look for problems in the settings and the plugins
+    #[command(after_help = check::HELP)]
     Check(check::Args),
     /// Look at plugins
     #[command(subcommand)]
@@ -67,6 +92,12 @@ enum Command {
     /// Measure what this machine does
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Print the completions for a shell
+    #[command(after_help = completions::HELP)]
+    Completions(completions::Args),
+    /// Print the manual page, or write one for each command
+    #[command(after_help = man::HELP)]
+    Man(man::Args),
 }
 
 /// Parses the command line, runs the command, and says how it ended.
@@ -103,14 +134,18 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Check(args) => check::run(&args, context),
         Command::Plugin(command) => plugin::run(&command, context),
         Command::Bench(command) => bench::run(command, context),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     }
 }
 
 /// The log goes to stderr; `JOBQ_LOG` sets what of it, in the syntax of tracing's `EnvFilter`.
 fn start_log(default_level: &str) {
     let filter = EnvFilter::try_from_env("JOBQ_LOG").unwrap_or_else(|_| EnvFilter::new(default_level));
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+    let colour = terminal::has_colour(&std::io::stderr());
+    // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
+    log.log_internal_errors(false).init();
 }
 
 #[cfg(test)]

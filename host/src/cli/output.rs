@@ -1,11 +1,14 @@
 //! `-o`: tables for people, JSON for programs.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Row, Table};
 use serde::Serialize;
+
+use super::terminal;
 
 /// How data is printed on stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -47,13 +50,90 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// A table with a header, as wide as the terminal at most.
-pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+/// Says something to the person at the other end of stderr; nobody there is no error.
+pub(super) fn talk(text: impl Display) {
+    _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A column of a table, and what becomes of it where the terminal is too narrow.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Column {
+    /// Never cut nor broken, such as ids.
+    Whole(&'static str),
+    /// Cut where the line ends.
+    Cut(&'static str),
+    /// Broken into several lines.
+    Broken(&'static str),
+    /// Left out before others are cut.
+    Spare(&'static str),
+}
+
+impl Column {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Whole(name) | Self::Cut(name) | Self::Broken(name) | Self::Spare(name) => name,
+        }
+    }
+}
+
+/// Columns between two columns.
+const GAP: u16 = 2;
+
+/// The least of a column that is worth showing.
+const LEAST: u16 = 12;
+
+/// A table with a header. On a terminal no wider than that; elsewhere every row is one line and nothing is cut.
+pub(super) fn table<const N: usize, C: Into<Cell>>(
+    columns: [Column; N],
+    rows: impl IntoIterator<Item = [C; N]>,
+) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    rows.into_iter().for_each(|row| _ = table.add_row(row));
-    table.column_iter_mut().for_each(|column| _ = column.set_padding((0, 2)));
+    table.load_style(NOTHING).force_no_tty().set_truncation_indicator("…");
+    table.set_header(columns.map(Column::name));
+    let one_line = !columns.iter().any(|column| matches!(column, Column::Broken(_)));
+    for cells in rows {
+        let mut row = Row::from(cells.map(Into::into).to_vec());
+        if one_line {
+            row.max_height(1);
+        }
+        table.add_row(row);
+    }
+    table.column_iter_mut().for_each(|column| _ = column.set_padding((0, GAP)));
+    if let Some(width) = terminal::width() {
+        fit(&mut table, &columns, width);
+    }
+    if terminal::has_colour(&io::stdout()) {
+        table.enforce_styling().style_text_only();
+    }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Tells the table which columns stay whole and which are left out at this width.
+fn fit(table: &mut Table, columns: &[Column], width: u16) {
+    let widths = table.column_max_content_widths();
+    let least = |(column, content): (&Column, &u16)| match column {
+        Column::Whole(_) => content + GAP,
+        Column::Cut(_) | Column::Broken(_) => (*content).min(LEAST) + GAP,
+        Column::Spare(_) => 0,
+    };
+    let mut room = width.saturating_sub(columns.iter().zip(&widths).map(least).sum());
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for (at, (column, content)) in columns.iter().zip(&widths).enumerate() {
+        let constraint = match column {
+            Column::Whole(_) => ColumnConstraint::ContentWidth,
+            Column::Cut(_) | Column::Broken(_) => continue,
+            Column::Spare(_) => match room.checked_sub((*content).min(LEAST) + GAP) {
+                Some(left) => {
+                    room = left;
+                    continue;
+                }
+                None => ColumnConstraint::Hidden,
+            },
+        };
+        if let Some(column) = table.column_mut(at) {
+            column.set_constraint(constraint);
+        }
+    }
 }
 
 /// Text that fits a cell: one line of at most `most` characters, without anything that moves a terminal's cursor.

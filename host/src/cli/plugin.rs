@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::context::{Context, known_types};
 use super::exit::Code;
-use super::output::{self, cell};
+use super::output::{self, Column, cell};
+use super::when;
 use crate::config::Settings;
 use crate::queue::sqlite::OpenMode;
 use crate::queue::{Daemon, Store, Timestamp};
@@ -14,9 +15,16 @@ use crate::queue::{Daemon, Store, Timestamp};
 /// A daemon that has not been heard of for so long is gone.
 const SILENCE: Duration = Duration::from_secs(20);
 
+/// Examples for `--help`.
+const HELP: &str = "\
+Examples:
+  jobq plugin list
+  jobq plugin list -o ndjson | jq 'select(.state == \"broken\")'";
+
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Every type with its file and how that stands in each running daemon
+    #[command(after_help = HELP)]
     List,
 }
 
@@ -35,6 +43,9 @@ struct Row {
     digest: Option<String>,
     reason: Option<String>,
     since: Option<String>,
+    /// The same for people.
+    #[serde(skip)]
+    changed: Option<Timestamp>,
     attempts: Option<u64>,
     worker: Option<String>,
 }
@@ -43,7 +54,7 @@ fn list(context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let mut rows: Vec<Row> = running(&settings, context)?.into_iter().flat_map(rows_of).collect();
     if rows.is_empty() {
-        eprintln!("no daemon is running on this queue; this is what one would look for");
+        output::talk("no daemon is running on this queue; this is what one would look for");
         rows = known_types(&settings).into_iter().map(|name| idle(name, &settings)).collect();
     }
     output::many(context.format(), &rows, || people(&rows))?;
@@ -70,6 +81,7 @@ fn rows_of(daemon: Daemon) -> Vec<Row> {
         digest: plugin.digest,
         reason: plugin.reason,
         since: Some(plugin.since.to_string()),
+        changed: Some(plugin.since),
         attempts: Some(plugin.attempts),
         worker: Some(worker.clone()),
     };
@@ -80,24 +92,43 @@ fn idle(name: String, settings: &Settings) -> Row {
     let file = settings.plugins.types.get(&name).map_or_else(|| format!("{name}.wasm"), |source| source.file.clone());
     let state = if settings.plugins.dir.join(&file).is_file() { "present" } else { "missing" };
     let state = state.to_owned();
-    Row { r#type: name, file, state, digest: None, reason: None, since: None, attempts: None, worker: None }
+    Row {
+        r#type: name,
+        file,
+        state,
+        digest: None,
+        reason: None,
+        since: None,
+        changed: None,
+        attempts: None,
+        worker: None,
+    }
 }
 
 fn people(rows: &[Row]) -> String {
-    let header = ["TYPE", "FILE", "STATE", "DIGEST", "SINCE", "ATTEMPTS", "WORKER"];
+    let columns = [
+        Column::Cut("TYPE"),
+        Column::Cut("FILE"),
+        Column::Whole("STATE"),
+        Column::Whole("SINCE"),
+        Column::Whole("ATTEMPTS"),
+        Column::Spare("DIGEST"),
+        Column::Spare("WORKER"),
+    ];
     let short = |digest: &String| digest.chars().take(12).collect();
-    let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let now = Timestamp::now();
     let table = output::table(
-        header,
+        columns,
         rows.iter().map(|row| {
             [
                 row.r#type.clone(),
                 row.file.clone(),
                 state(row),
-                row.digest.as_ref().map_or_else(|| "-".to_owned(), short),
-                dash(&row.since),
-                row.attempts.map_or_else(|| "-".to_owned(), |attempts| attempts.to_string()),
-                dash(&row.worker),
+                dash(row.changed.map(|at| when::relative(at, now))),
+                dash(row.attempts.map(|attempts| attempts.to_string())),
+                dash(row.digest.as_ref().map(short)),
+                dash(row.worker.clone()),
             ]
         }),
     );

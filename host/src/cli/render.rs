@@ -1,10 +1,15 @@
 //! The shapes of jobs, attempts and log lines in JSON, which scripts rely on, and the same for people.
 
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use comfy_table::{Cell, Color};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::output::{cell, table};
-use crate::queue::{AttemptRecord, Job, LogLine};
+use super::output::{Column, cell, table};
+use super::{terminal, when};
+use crate::queue::{AttemptRecord, Job, LogLine, Outcome};
 
 /// A job as one object: the columns of the table, instants in RFC 3339, absent ones null.
 pub(super) fn job(job: &Job) -> Value {
@@ -63,22 +68,48 @@ impl From<AttemptRecord> for Attempt {
 
 /// Attempts for people.
 pub(super) fn attempts(records: &[Attempt]) -> String {
-    let number = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-    let header = ["#", "OUTCOME", "STARTED", "MS", "FUEL", "PEAK BYTES", "ERROR"];
-    table(
-        header,
-        records.iter().map(|record| {
-            [
-                record.number.to_string(),
-                record.outcome.to_owned(),
-                record.started_at.clone(),
-                record.duration_ms.to_string(),
-                number(record.fuel),
-                number(record.peak_memory_bytes),
-                cell(record.error.as_deref().unwrap_or(""), 60),
-            ]
-        }),
-    )
+    let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let columns = [
+        Column::Whole("#"),
+        Column::Whole("OUTCOME"),
+        Column::Spare("STARTED"),
+        Column::Whole("TOOK"),
+        Column::Whole("FUEL"),
+        Column::Whole("MEMORY"),
+        Column::Broken("ERROR"),
+    ];
+    let row = |record: &Attempt| {
+        let colour = Outcome::parse(record.outcome).map_or(Color::Reset, terminal::of_outcome);
+        [
+            Cell::new(record.number),
+            Cell::new(record.outcome).fg(colour),
+            Cell::new(&record.started_at),
+            Cell::new(when::took(Duration::from_millis(record.duration_ms))),
+            Cell::new(dash(record.fuel.map(count))),
+            Cell::new(dash(record.peak_memory_bytes.map(|bytes| ByteSize(bytes).display().iec().to_string()))),
+            Cell::new(cell(record.error.as_deref().unwrap_or(""), 200)),
+        ]
+    };
+    table(columns, records.iter().map(row))
+}
+
+/// A large number in three digits: `950`, `12.3k`, `4.56M`.
+fn count(number: u64) -> String {
+    let (mut value, mut unit) = (number as f64, "");
+    for next in ["k", "M", "G", "T", "P", "E"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    let digits = if unit.is_empty() || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}{unit}")
 }
 
 /// A log line as one object.
@@ -102,4 +133,25 @@ pub(super) fn log_text(line: &LogLine) -> String {
 /// Text for a terminal, its lines kept, without anything else that moves the cursor.
 pub(super) fn paragraph(text: &str) -> String {
     text.lines().map(|line| cell(line, usize::MAX)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn large_numbers_keep_three_digits() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.00k"),
+            (12_345, "12.3k"),
+            (999_499, "999k"),
+            (999_999, "1.00M"),
+            (1_000_000_000_000, "1.00T"),
+            (u64::MAX, "18.4E"),
+        ] {
+            assert_eq!(count(number), text, "{number}");
+        }
+    }
 }

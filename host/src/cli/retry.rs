@@ -1,39 +1,67 @@
-//! `jobq retry ID…`: run ended or waiting-to-retry jobs again, now.
+//! `jobq retry`: run ended or waiting-to-retry jobs again, now.
 
 use std::sync::Arc;
 
 use super::context::{Context, no_such_job};
 use super::exit::{Code, Failure};
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Id, Retried, Store};
+use super::many::{Verb, Which, each_id};
+use crate::queue::sqlite::{OpenMode, SqliteStore};
+use crate::queue::{Id, Policies, Retried, Status, Store};
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+A filter takes dead jobs, unless `--status` says otherwise.
+
+Examples:
+  jobq retry 0193a5c2-7f3b-7c1e-9d0a-3f6b8c2d4e10
+  jobq retry --type send_email --dry-run           how many dead jobs, and which
+  jobq retry --type send_email --older-than 1h --limit 100
+  jobq retry --status failed                       what waits for its next attempt: now instead
+  jobq retry --all                                 every dead job";
+
+/// How it can be called.
+pub(super) const USAGE: &str = "jobq retry <ID>...\n       jobq retry <--status STATUS|--type TYPE|--older-than DURATION|--before TIME|--all> [--limit N] [--dry-run]";
+
+/// The states that a retry leads out of.
+pub(super) const FROM: &[Status] = &[Status::Failed, Status::Dead, Status::Cancelled];
+
+const VERB: Verb = Verb { name: "retry", done: "retried", default: &[Status::Dead] };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The ids of the jobs
-    #[arg(required = true, value_parser = Id::parse)]
-    ids: Vec<Id>,
+    #[command(flatten)]
+    which: Which,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    let which = &args.which;
+    let selection = if which.ids.is_empty() { Some(which.selection(&VERB)?) } else { None };
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
     let policies = Arc::new(settings.worker.rules.policies());
     context.block_on(async {
-        for id in &args.ids {
-            match store.retry(id, policies.clone()).await? {
-                Retried::From(status) => eprintln!("{id} was {status} and is pending now"),
-                Retried::NotFound => return Err(no_such_job(id).into()),
-                Retried::Forbidden(status) => {
-                    let failure = Failure::new(Code::Conflict, format!("job {id} is {status} and cannot be retried"));
-                    return Err(failure.hint("only failed, dead and cancelled jobs can be").into());
-                }
-                Retried::KeyTaken(holder) => {
-                    let message = format!("the key of job {id} is held by unfinished job {holder}");
-                    let hint = format!("wait for {holder} to end, or cancel it");
-                    return Err(Failure::new(Code::Conflict, message).hint(hint).into());
-                }
-            }
-        }
-        Ok(Code::Ok)
+        let Some(selection) = selection else {
+            return each_id(&which.ids, Status::Pending, context.format(), async |id| one(&store, id, &policies).await)
+                .await;
+        };
+        let selected = store.select(selection.clone()).await?;
+        let step = async |jobs| store.retry_many(jobs, selection.states.clone(), policies.clone()).await;
+        which.each(&VERB, selected, &settings, context, step).await
     })
+}
+
+async fn one(store: &SqliteStore, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<Status> {
+    match store.retry(id, policies.clone()).await? {
+        Retried::From(status) => Ok(status),
+        Retried::NotFound => Err(no_such_job(id).into()),
+        Retried::Forbidden(status) => {
+            let failure = Failure::new(Code::Conflict, format!("job {id} is {status} and cannot be retried"));
+            Err(failure.hint("only failed, dead and cancelled jobs can be").into())
+        }
+        Retried::KeyTaken(holder) => {
+            let message = format!("the key of job {id} is held by unfinished job {holder}");
+            let hint = format!("wait for {holder} to end, or cancel it");
+            Err(Failure::new(Code::Conflict, message).hint(hint).into())
+        }
+    }
 }

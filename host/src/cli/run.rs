@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, store_options};
 use super::exit::{Code, Failure};
+use super::output;
 use crate::config::Settings;
 use crate::plugins::{Registry, State};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
@@ -17,6 +18,16 @@ use crate::worker::{self, PluginHandlers, Pool, Setup};
 
 /// How long closing the database may take at the end.
 const LAST_CHECKPOINT: Duration = Duration::from_millis(200);
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+SIGTERM and SIGINT stop it, a second one at once; SIGHUP reads the settings again.
+It logs on stderr; JOBQ_LOG=debug, or JOBQ_LOG=jobq::worker=debug, shows more.
+
+Examples:
+  jobq run
+  jobq run --config /etc/jobq/jobq.toml
+  JOBQ_WORKER__CONCURRENCY=8 jobq run";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
@@ -101,7 +112,7 @@ fn reload(started_with: &Settings, new: Settings, registry: &Registry, pool: &Po
 fn say_ready(settings: &Settings, registry: &Registry) {
     let entries = registry.entries();
     let count = |wanted: fn(&State) -> bool| entries.values().filter(|entry| wanted(&entry.state)).count();
-    eprintln!(
+    output::talk(format!(
         "jobq is ready: database {}, {} slots, plugins in {}: {} serving, {} compiling, {} broken, {} missing",
         settings.queue.database.display(),
         settings.worker.concurrency,
@@ -110,7 +121,7 @@ fn say_ready(settings: &Settings, registry: &Registry) {
         count(|state| *state == State::Compiling),
         count(|state| matches!(state, State::Broken(_))),
         count(|state| *state == State::Missing),
-    );
+    ));
 }
 
 /// What a signal asks for.

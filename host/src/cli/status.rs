@@ -8,6 +8,12 @@ use super::output;
 use crate::queue::sqlite::OpenMode;
 use crate::queue::{Status, Store, summary};
 
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+Examples:
+  jobq status
+  jobq status -o json | jq .dead";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 

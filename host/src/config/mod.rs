@@ -22,12 +22,14 @@ mod problem;
 mod queue;
 mod retention;
 mod rule;
+mod schema;
 mod section;
 mod server;
 mod setting;
 mod settings;
 pub mod suggest;
 mod worker;
+mod written;
 
 use std::path::Path;
 
@@ -35,8 +37,10 @@ pub use check::{check, keys};
 pub use environment::Environment;
 pub use location::Location;
 pub use overrides::Overrides;
-pub use problem::{ConfigError, Look, Problem};
+pub use problem::{ConfigError, Look, Problem, render};
+pub use schema::schema;
 pub use settings::{Queue, Settings};
+pub use written::Written;
 
 /// Reads and checks the settings: defaults < file < environment < flags.
 ///

@@ -109,26 +109,31 @@ impl ConfigError {
         &self.problems
     }
 
-    /// Every problem with its line, a caret and what would be right, one after the other.
+    /// As [`render`] draws them.
     pub fn render(&self, look: Look) -> String {
-        let theme = match look {
-            Look::Plain => GraphicalTheme::none(),
-            Look::Colour => GraphicalTheme::unicode(),
-        };
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .without_syntax_highlighting()
-            .with_links(false)
-            .with_wrap_lines(false);
-        let mut drawn = Vec::new();
-        for problem in &self.problems {
-            let mut text = String::new();
-            match handler.render_report(&mut text, problem) {
-                Ok(()) => drawn.push(text),
-                Err(fmt::Error) => drawn.push(format!("{problem}\n")),
-            }
-        }
-        drawn.join("\n")
+        render(&self.problems, look)
     }
+}
+
+/// Every problem with its line, a caret and what would be right, one after the other.
+pub fn render(problems: &[Problem], look: Look) -> String {
+    let theme = match look {
+        Look::Plain => GraphicalTheme::none(),
+        Look::Colour => GraphicalTheme::unicode(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .without_syntax_highlighting()
+        .with_links(false)
+        .with_wrap_lines(false);
+    let mut drawn = Vec::new();
+    for problem in problems {
+        let mut text = String::new();
+        match handler.render_report(&mut text, problem) {
+            Ok(()) => drawn.push(text),
+            Err(fmt::Error) => drawn.push(format!("{problem}\n")),
+        }
+    }
+    drawn.join("\n")
 }
 
 /// What a check has found so far.

@@ -13,7 +13,7 @@ use crate::queue::sqlite::{Durability, TableName};
 pub(super) const KEYS: &[&str] = &["database", "table", "durability", "max_payload"];
 
 /// The most that [`Queue::max_payload`] may be: SQLite takes no value of 1 GB or more.
-const MAX_PAYLOAD: u64 = 512 << 20;
+pub(super) const MAX_PAYLOAD: u64 = 512 << 20;
 
 /// Reads `[queue]`.
 pub(super) fn read(section: &mut Section<'_, '_>, base: &Path) -> Queue {

@@ -29,8 +29,8 @@ pub(super) const KEYS: &[&str] = &[
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(366 * 86_400);
 /// From one page of WebAssembly to the whole of a 32-bit address space.
-const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
-const MAX_BYTES: u64 = 512 << 20;
+pub(super) const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
+pub(super) const MAX_BYTES: u64 = 512 << 20;
 
 /// Reads the rule of one table; what it does not say stays as in `base`.
 pub(super) fn read(section: &mut Section<'_, '_>, base: &Rule) -> Rule {

@@ -17,7 +17,7 @@ pub use retry::{Backoff, Next, Policies, Policy};
 pub use state::{Event, Outcome, Status};
 pub use store::{
     AttemptRecord, Cancelled, Claim, Claimed, Claims, Counts, Daemon, Enqueued, Failure, Filter, Job, LogLine,
-    LogSource, PluginReport, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Stale, Store,
-    StoreError, Want,
+    LogSource, Moved, PluginReport, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
+    Selection, Stale, Store, StoreError, Want,
 };
 pub use summary::summary;

@@ -57,11 +57,24 @@ pub trait Store: Send + Sync + 'static {
     /// failed, dead or cancelled → pending, due now, with at least one more attempt. `policies` tell the limit of jobs that have none of their own.
     async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError>;
 
+    /// Which jobs `selection` names at this moment, for a verb that takes many. One snapshot: what comes later is not among them.
+    async fn select(&self, selection: Selection) -> Result<Selected, StoreError>;
+
+    /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
+    async fn cancel_many(&self, jobs: Vec<i64>, from: Vec<Status>) -> Result<Moved, StoreError>;
+
+    /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
+    async fn retry_many(&self, jobs: Vec<i64>, from: Vec<Status>, policies: Arc<Policies>)
+    -> Result<Moved, StoreError>;
+
     /// Fails at most `limit` attempts whose lease has expired (`lost`), oldest first.
     async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError>;
 
     /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs.
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError>;
+
+    /// What [`prune`](Self::prune) would delete at this moment, had it no limit.
+    async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError>;
 
     /// Whether another process has written since the last call. Costs microseconds, so it may be asked often.
     async fn changed_elsewhere(&self) -> Result<bool, StoreError>;
@@ -297,6 +310,41 @@ pub enum Retried {
     KeyTaken(Id),
     /// There is no such job.
     NotFound,
+}
+
+/// Which jobs a verb for many takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// In one of these states.
+    pub states: Vec<Status>,
+    /// Only of this type.
+    pub job_type: Option<String>,
+    /// Only those that ended, or where they have not were enqueued, at least so long ago.
+    pub older_than: Option<Duration>,
+    /// The same as an instant: only those before it.
+    pub before: Option<Timestamp>,
+    /// The most to take, those that ended or are due first before the others.
+    pub limit: usize,
+}
+
+/// The jobs that a selection named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// Their places in the order of insertion, which take an eighth of the room of their ids.
+    pub jobs: Vec<i64>,
+    /// The ids of the first few, for people.
+    pub first: Vec<Id>,
+}
+
+/// The answer of a verb that took many jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Jobs that it moved.
+    pub moved: usize,
+    /// Jobs that had left the asked states or were deleted before it came to them.
+    pub gone: usize,
+    /// Jobs whose key another unfinished job holds.
+    pub key_taken: usize,
 }
 
 /// An attempt that was given up for lost.

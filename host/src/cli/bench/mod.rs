@@ -6,9 +6,16 @@ mod throughput;
 use super::context::Context;
 use super::exit::Code;
 
+/// Examples for `--help`.
+const HELP: &str = "\
+Examples:
+  jobq bench throughput
+  jobq bench throughput --jobs 10000 --dir /var/lib/jobq -o json";
+
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Jobs per second from enqueue to completed, with a handler that does nothing
+    #[command(after_help = HELP)]
     Throughput(throughput::Args),
 }
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::exit::{Code, Failure};
+use super::output::{self, talk};
 use crate::plugins::Registry;
 use crate::queue::sqlite::{OpenMode, Options, SqliteStore};
 use crate::queue::{Id, Job, Store, summary};
@@ -30,12 +31,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the progress is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+It needs no settings and touches nothing but its own directory. Exit code 1 says that a job did not end as planned.
+
+Examples:
+  jobq demo";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, _: &Context) -> anyhow::Result<Code> {
     let stage = Stage::build().context("cannot make a directory for the demo")?;
-    eprintln!("A fresh directory: {}", stage.dir().display());
+    talk(format!("A fresh directory: {}", stage.dir().display()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ends = runtime.block_on(play(&stage))?;
     let surprises = ends.iter().filter(|end| !end.role.is_as_planned(&end.job)).count();
@@ -62,7 +70,7 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
     let handlers = Arc::new(PluginHandlers::new(sandbox, registry.clone()));
     let pool = Pool::start(Setup { store: store.clone(), handlers, options: settings.worker });
-    eprintln!("The daemon is ready; its plugins are compiled while their jobs wait.\n");
+    talk("The daemon is ready; its plugins are compiled while their jobs wait.\n");
 
     let mut roles = Vec::new();
     for role in cast::all()? {
@@ -79,7 +87,7 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
         let job = store.find(&id).await?.context("a job has vanished")?;
         ends.push(End { role, job, attempts: store.attempts(&id).await? });
     }
-    println!("{}\n\n{}", table::of(&ends), summary(&store.counts().await?));
+    output::print(&format!("{}\n\n{}", table::of(&ends), summary(&store.counts().await?)))?;
     store.close().await;
     Ok(ends)
 }
@@ -95,13 +103,14 @@ async fn watch(store: &SqliteStore, roles: &[(Id, Role)]) -> anyhow::Result<()> 
         if line != last {
             let start = if terminal { "\r\x1b[K" } else { "" };
             let end = if terminal { "" } else { "\n" };
-            eprint!("{start}{:5.1} s  {line}{end}", started.elapsed().as_secs_f64());
-            std::io::stderr().flush().ok();
+            let mut stderr = std::io::stderr().lock();
+            _ = write!(stderr, "{start}{:5.1} s  {line}{end}", started.elapsed().as_secs_f64());
+            _ = stderr.flush();
             last = line;
         }
         let ended: u64 = counts.iter().filter(|(status, _)| status.is_terminal()).map(|(_, count)| count).sum();
         if ended >= roles.len() as u64 || started.elapsed() > PATIENCE {
-            eprintln!("{}", if terminal { "\n" } else { "" });
+            talk(if terminal { "\n" } else { "" });
             return Ok(());
         }
         tokio::time::sleep(LOOK).await;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cli::output::talk;
 use crate::config::{self, Environment, Overrides, Settings};
 
 /// The plugins that ship, so that the demo works from any directory.
@@ -69,7 +70,7 @@ impl Stage {
     }
 
     pub(super) fn say_what_to_try(&self) {
-        eprintln!(
+        talk(format!(
             "\nEverything is in {dir}: mails in outbox/, reports in reports/, the queue in jobq.db.\n\
              Try, with jobq on your PATH:\n  \
              cd {dir}\n  \
@@ -79,6 +80,6 @@ impl Stage {
              jobq enqueue flaky '{{\"fail_times\": 1}}' --wait=30s\n  \
              cp plugins/flaky.wasm plugins/mine.wasm   # a new job type, served at once",
             dir = self.dir.display()
-        );
+        ));
     }
 }

@@ -2,30 +2,43 @@
 
 use std::time::Duration;
 
+use comfy_table::Cell;
+
 use super::End;
-use crate::cli::output::{self, cell};
+use crate::cli::output::{self, Column, cell};
+use crate::cli::terminal;
 
 /// One row a job.
 pub(super) fn of(ends: &[End]) -> String {
-    let header = ["JOB", "TYPE", "STATUS", "ATTEMPTS", "TIME", "FUEL", "MEMORY", "WHY", ""];
-    output::table(header, ends.iter().map(row))
+    let columns = [
+        Column::Cut("JOB"),
+        Column::Spare("TYPE"),
+        Column::Whole("STATUS"),
+        Column::Cut("ATTEMPTS"),
+        Column::Spare("TIME"),
+        Column::Spare("FUEL"),
+        Column::Spare("MEMORY"),
+        Column::Spare("WHY"),
+        Column::Whole(""),
+    ];
+    output::table(columns, ends.iter().map(row))
 }
 
-fn row(end: &End) -> [String; 9] {
+fn row(end: &End) -> [Cell; 9] {
     let outcomes: Vec<&str> = end.attempts.iter().map(|attempt| attempt.outcome.as_str()).collect();
     let time: Duration = end.attempts.iter().map(|attempt| attempt.duration).sum();
     let fuel = end.attempts.iter().filter_map(|attempt| attempt.fuel).sum::<u64>();
     let memory = end.attempts.iter().filter_map(|attempt| attempt.peak_memory).max().unwrap_or(0);
     [
-        end.role.about.to_owned(),
-        end.job.job_type.clone(),
-        end.job.status.to_string(),
-        cell(&outcomes.join(", "), 30),
-        format!("{} ms", time.as_millis()),
-        thousands(fuel),
-        bytesize::ByteSize::b(memory).to_string(),
-        cell(end.job.error.as_deref().unwrap_or(""), 40),
-        if end.role.is_as_planned(&end.job) { "as planned" } else { "SURPRISE" }.to_owned(),
+        Cell::new(end.role.about),
+        Cell::new(&end.job.job_type),
+        Cell::new(end.job.status).fg(terminal::of_status(end.job.status)),
+        Cell::new(cell(&outcomes.join(", "), 30)),
+        Cell::new(format!("{} ms", time.as_millis())),
+        Cell::new(thousands(fuel)),
+        Cell::new(bytesize::ByteSize::b(memory)),
+        Cell::new(cell(end.job.error.as_deref().unwrap_or(""), 40)),
+        Cell::new(if end.role.is_as_planned(&end.job) { "as planned" } else { "SURPRISE" }),
     ]
 }
 

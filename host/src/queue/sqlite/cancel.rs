@@ -1,32 +1,67 @@
 //! Somebody stops a job: pending, failed, running → cancelled.
 
-use rusqlite::{Result, params};
+use rusqlite::{Result, Row, params};
 
 use super::ledger::{self, Entry};
 use super::row;
 use super::session::Session;
-use crate::queue::{Cancelled, Event, Id, Lease, Outcome, Status};
+use crate::queue::{Cancelled, Event, Id, Lease, Moved, Outcome, Status, Timestamp};
 
 const FIND: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE id = ?1"#;
 
+const FIND_PLACE: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE seq = ?1"#;
+
 const CANCEL: &str = r#"UPDATE "jobs" SET status = 'cancelled', completed_at = ?2, lease_until = NULL WHERE seq = ?1"#;
 
-/// A running attempt ends here: its worker finds the lease stale and has nothing more to write.
 pub(super) fn cancel(db: &Session<'_>, id: &Id) -> Result<Cancelled> {
-    let found = db.first(FIND, [id.as_str()], |row| {
-        let lease = Lease { seq: row.get(0)?, token: row.get(1)? };
-        Ok((lease, row::status(row, 2)?, row::small(row, 3)?, row::optional_instant(row, 4)?))
-    })?;
-    let Some((lease, status, attempts, started_at)) = found else { return Ok(Cancelled::NotFound) };
-    if status.after(Event::Cancel).is_none() {
-        return Ok(Cancelled::Forbidden(status));
+    match db.first(FIND, [id.as_str()], Found::read)? {
+        Some(found) => found.cancel(db),
+        None => Ok(Cancelled::NotFound),
     }
-    let now = db.now();
-    db.execute(CANCEL, params![lease.seq, now.as_millis()])?;
-    if status == Status::Running {
-        let started_at = started_at.unwrap_or(now);
-        let entry = Entry::without_receipt(lease, attempts, Outcome::Cancelled, started_at, now);
-        ledger::add(db, &entry)?;
+}
+
+pub(super) fn cancel_many(db: &Session<'_>, jobs: &[i64], from: &[Status]) -> Result<Moved> {
+    let mut answer = Moved::default();
+    for seq in jobs {
+        let found = db.first(FIND_PLACE, [seq], Found::read)?.filter(|found| from.contains(&found.status));
+        match found.map(|found| found.cancel(db)).transpose()? {
+            Some(Cancelled::From(_)) => answer.moved += 1,
+            Some(Cancelled::Forbidden(_) | Cancelled::NotFound) | None => answer.gone += 1,
+        }
     }
-    Ok(Cancelled::From(status))
+    Ok(answer)
+}
+
+/// What of a job decides whether it can be stopped.
+struct Found {
+    lease: Lease,
+    status: Status,
+    attempts: u32,
+    started_at: Option<Timestamp>,
+}
+
+impl Found {
+    fn read(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            lease: Lease { seq: row.get(0)?, token: row.get(1)? },
+            status: row::status(row, 2)?,
+            attempts: row::small(row, 3)?,
+            started_at: row::optional_instant(row, 4)?,
+        })
+    }
+
+    /// A running attempt ends here: its worker finds the lease stale and has nothing more to write.
+    fn cancel(self, db: &Session<'_>) -> Result<Cancelled> {
+        if self.status.after(Event::Cancel).is_none() {
+            return Ok(Cancelled::Forbidden(self.status));
+        }
+        let now = db.now();
+        db.execute(CANCEL, params![self.lease.seq, now.as_millis()])?;
+        if self.status == Status::Running {
+            let started_at = self.started_at.unwrap_or(now);
+            let entry = Entry::without_receipt(self.lease, self.attempts, Outcome::Cancelled, started_at, now);
+            ledger::add(db, &entry)?;
+        }
+        Ok(Cancelled::From(self.status))
+    }
 }

@@ -15,9 +15,9 @@ use self::readers::Readers;
 use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine,
-    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Stale, Store, StoreError,
-    Timestamp,
+    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine, Moved,
+    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
+    Status, Store, StoreError, Timestamp,
 };
 
 mod attempts;
@@ -48,6 +48,7 @@ mod renew;
 mod rescue;
 mod retry;
 mod row;
+mod select;
 mod session;
 mod snooze;
 mod table_name;
@@ -205,6 +206,27 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn select(&self, selection: Selection) -> Result<Selected, StoreError> {
+        self.readers.read(move |db| select::select(db, &selection)).await
+    }
+
+    async fn cancel_many(&self, jobs: Vec<i64>, from: Vec<Status>) -> Result<Moved, StoreError> {
+        self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
+    }
+
+    async fn retry_many(
+        &self,
+        jobs: Vec<i64>,
+        from: Vec<Status>,
+        policies: Arc<Policies>,
+    ) -> Result<Moved, StoreError> {
+        self.writer
+            .write(Place::First, (jobs, from, policies), |db, (jobs, from, policies)| {
+                retry::retry_many(db, jobs, from, policies)
+            })
+            .await
+    }
+
     async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
         let horizon = Timestamp::now();
@@ -227,6 +249,10 @@ impl Store for SqliteStore {
                 |db, (retention, limit)| prune::prune(db, retention, *limit),
             )
             .await
+    }
+
+    async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError> {
+        self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
     async fn changed_elsewhere(&self) -> Result<bool, StoreError> {

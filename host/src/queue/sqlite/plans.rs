@@ -8,13 +8,13 @@ use rusqlite::Result;
 
 use super::session::Session;
 use super::{OpenMode, Options, TableName, open};
-use super::{attempts, renew, rescue, retry, snooze};
+use super::{attempts, renew, rescue, retry, select, snooze};
 use super::{
     cancel, changed, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release,
 };
 use crate::queue::{
     Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
-    Progress, Receipt, Recorded, Retention, Timestamp, Want,
+    Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want,
 };
 
 #[test]
@@ -45,6 +45,21 @@ fn counting_touches_no_row() {
     for sql in session.texts() {
         let steps = plan(&session, &sql);
         assert!(steps.iter().all(|step| step.contains("USING COVERING INDEX")), "{steps:?}\n{sql}");
+    }
+}
+
+#[test]
+fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let table = TableName::default();
+    let session = Session::new(&connection, &table);
+    let selection =
+        Selection { states: Status::ALL.to_vec(), job_type: None, older_than: None, before: None, limit: 9 };
+    select::select(&session, &selection).unwrap();
+    for sql in session.texts() {
+        let steps = plan(&session, &sql);
+        assert!(steps.iter().all(|step| step.contains("USING") && !step.contains("TEMP B-TREE")), "{steps:?}\n{sql}");
     }
 }
 
@@ -83,6 +98,8 @@ fn run_every_verb(db: &Session<'_>) {
         logs::trim(db, claimed.lease.seq).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
         retry::retry(db, &claimed.id, &Policies::default()).unwrap();
+        cancel::cancel_many(db, &[claimed.lease.seq], &Status::ALL).unwrap();
+        retry::retry_many(db, &[claimed.lease.seq], &Status::ALL, &Policies::default()).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);

@@ -2,8 +2,9 @@
 
 use rusqlite::{Result, params};
 
+use super::select;
 use super::session::Session;
-use crate::queue::{Pruned, Retention, Status};
+use crate::queue::{Pruned, Retention, Selected, Status};
 
 /// The oldest of one finished state.
 const OLD: &str = r#"
@@ -26,6 +27,11 @@ pub(super) fn look(db: &Session<'_>, retention: &Retention) -> Result<Option<Pru
     Ok(old(db, retention, 1)?.is_empty().then_some(Pruned { deleted: 0, more: false }))
 }
 
+/// All that is old enough now, by the query that deletes.
+pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Selected> {
+    select::with_first_ids(db, old(db, retention, usize::MAX)?)
+}
+
 fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<i64>> {
     let kept = [
         (Status::Completed, retention.completed),
@@ -36,7 +42,7 @@ fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<i64>
     for (status, retention) in kept {
         let Some(retention) = retention else { continue };
         let horizon = db.now().before(retention).as_millis();
-        let room = i64::try_from(limit - old.len()).unwrap_or(i64::MAX);
+        let room = i64::try_from(limit.saturating_sub(old.len())).unwrap_or(i64::MAX);
         old.extend(db.all(OLD, params![status.as_str(), horizon, room], |row| row.get::<_, i64>(0))?);
     }
     Ok(old)

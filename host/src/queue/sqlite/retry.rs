@@ -1,33 +1,72 @@
 //! Somebody wants a job run again: failed, dead, cancelled → pending.
 
-use rusqlite::{Result, params};
+use rusqlite::{Result, Row, params};
 
 use super::session::Session;
 use super::{enqueue, row};
 use crate::queue::store::limit_for_retry;
-use crate::queue::{Event, Id, Policies, Retried};
+use crate::queue::{Event, Id, Moved, Policies, Retried, Status};
 
 const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE id = ?1"#;
+
+const FIND_PLACE: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE seq = ?1"#;
 
 const RETRY: &str = r#"
 UPDATE "jobs" SET status = 'pending', scheduled_at = ?2, max_attempts = ?3, completed_at = NULL WHERE seq = ?1"#;
 
 pub(super) fn retry(db: &Session<'_>, id: &Id, policies: &Policies) -> Result<Retried> {
-    let found = db.first(FIND, [id.as_str()], |row| {
-        let limits = (row::small(row, 3)?, row::optional_small(row, 4)?);
-        let key: Option<String> = row::optional_text(row, 5)?;
-        Ok((row.get::<_, i64>(0)?, row::status(row, 1)?, row::text(row, 2)?, limits, key))
-    })?;
-    let Some((seq, status, job_type, (attempts, own_limit), key)) = found else { return Ok(Retried::NotFound) };
-    if status.after(Event::Retry).is_none() {
-        return Ok(Retried::Forbidden(status));
+    match db.first(FIND, [id.as_str()], Found::read)? {
+        Some(found) => found.retry(db, policies),
+        None => Ok(Retried::NotFound),
     }
-    if let Some(key) = key.filter(|_| status.is_terminal())
-        && let Some(holder) = enqueue::holder(db, &key)?
-    {
-        return Ok(Retried::KeyTaken(holder));
+}
+
+pub(super) fn retry_many(db: &Session<'_>, jobs: &[i64], from: &[Status], policies: &Policies) -> Result<Moved> {
+    let mut answer = Moved::default();
+    for seq in jobs {
+        let found = db.first(FIND_PLACE, [seq], Found::read)?.filter(|found| from.contains(&found.status));
+        match found.map(|found| found.retry(db, policies)).transpose()? {
+            Some(Retried::From(_)) => answer.moved += 1,
+            Some(Retried::KeyTaken(_)) => answer.key_taken += 1,
+            Some(Retried::Forbidden(_) | Retried::NotFound) | None => answer.gone += 1,
+        }
     }
-    let limit = limit_for_retry(attempts, own_limit, policies.of(&job_type));
-    db.execute(RETRY, params![seq, db.now().as_millis(), limit])?;
-    Ok(Retried::From(status))
+    Ok(answer)
+}
+
+/// What of a job decides whether it can run again.
+struct Found {
+    seq: i64,
+    status: Status,
+    job_type: String,
+    attempts: u32,
+    own_limit: Option<u32>,
+    key: Option<String>,
+}
+
+impl Found {
+    fn read(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            status: row::status(row, 1)?,
+            job_type: row::text(row, 2)?,
+            attempts: row::small(row, 3)?,
+            own_limit: row::optional_small(row, 4)?,
+            key: row::optional_text(row, 5)?,
+        })
+    }
+
+    fn retry(self, db: &Session<'_>, policies: &Policies) -> Result<Retried> {
+        if self.status.after(Event::Retry).is_none() {
+            return Ok(Retried::Forbidden(self.status));
+        }
+        if let Some(key) = self.key.filter(|_| self.status.is_terminal())
+            && let Some(holder) = enqueue::holder(db, &key)?
+        {
+            return Ok(Retried::KeyTaken(holder));
+        }
+        let limit = limit_for_retry(self.attempts, self.own_limit, policies.of(&self.job_type));
+        db.execute(RETRY, params![self.seq, db.now().as_millis(), limit])?;
+        Ok(Retried::From(self.status))
+    }
 }

@@ -1,0 +1,127 @@
+//! `enqueue --wait`: until the job has ended, with a line on the terminal that tells how far it is.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::exit::{Code, tell};
+use super::output;
+use super::terminal::LiveLine;
+use super::when;
+use crate::queue::sqlite::SqliteStore;
+use crate::queue::{Id, Job, Status, Store, Timestamp};
+
+/// How often a wait looks whether another process has written.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often the line on the terminal is drawn anew.
+const DRAW: Duration = Duration::from_millis(100);
+
+/// A daemon that has not been heard of for so long is gone.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Waits until the job has ended; the exit code tells how.
+pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
+    let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
+    let terminal = terminal.transpose().context("cannot listen to signals")?;
+    let mut watch = Watch { started: Instant::now(), limit, terminal, daemon: true };
+    loop {
+        let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
+        if job.status.is_terminal() {
+            drop(watch);
+            return end_of(&job);
+        }
+        if watch.terminal.is_some() && job.status == Status::Pending {
+            let now = Timestamp::now();
+            watch.daemon = store.daemons().await?.iter().any(|daemon| now.since(daemon.seen_at) < SILENCE);
+        }
+        if let Some(code) = watch.until_change(store, &job).await? {
+            return Ok(code);
+        }
+    }
+}
+
+fn end_of(job: &Job) -> anyhow::Result<Code> {
+    let id = &job.id;
+    match job.status {
+        Status::Dead => {
+            let reason = job.error.as_deref().unwrap_or("no reason given");
+            tell(&format!("job {id} is dead: {reason}"), None);
+            Ok(Code::Died)
+        }
+        Status::Cancelled => {
+            tell(&format!("job {id} was cancelled"), None);
+            Ok(Code::Cancelled)
+        }
+        _ => output::print(job.result.as_deref().unwrap_or("")).map(|()| Code::Ok),
+    }
+}
+
+struct Watch {
+    started: Instant,
+    limit: Option<Duration>,
+    /// The line that tells how far the job is, and Ctrl-C, which has to take it away. Elsewhere a signal ends the command at once.
+    terminal: Option<(LiveLine, Signal)>,
+    /// Whether a daemon is there to run the job.
+    daemon: bool,
+}
+
+impl Watch {
+    /// Returns when somebody has written to the queue, or with a code when the wait is over before.
+    async fn until_change(&mut self, store: &SqliteStore, job: &Job) -> anyhow::Result<Option<Code>> {
+        let mut drawn: Option<Instant> = None;
+        loop {
+            let left = self.limit.map(|limit| limit.saturating_sub(self.started.elapsed()));
+            if left == Some(Duration::ZERO) {
+                let told = format!("job {} is still {} after {:.1?}", job.id, job.status, self.started.elapsed());
+                return Ok(Some(self.give_up(&told, job, Code::TimedOut)));
+            }
+            if drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW) {
+                self.draw(job);
+                drawn = Some(Instant::now());
+            }
+            let pause = left.map_or(LOOK, |left| left.min(LOOK));
+            match &mut self.terminal {
+                None => tokio::time::sleep(pause).await,
+                Some((_, ctrl_c)) => tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    _ = ctrl_c.recv() => {
+                        let told = format!("interrupted; job {} is {}", job.id, job.status);
+                        return Ok(Some(self.give_up(&told, job, Code::Interrupted)));
+                    }
+                },
+            }
+            if store.changed_elsewhere().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn give_up(&mut self, told: &str, job: &Job, code: Code) -> Code {
+        self.terminal = None;
+        tell(told, Some(&format!("it goes on; `jobq show {}` tells what became of it", job.id)));
+        code
+    }
+
+    fn draw(&mut self, job: &Job) {
+        let waited = when::coarse(self.started.elapsed());
+        if let Some((line, _)) = &mut self.terminal {
+            line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.daemon)));
+        }
+    }
+}
+
+/// What the job is doing, in a few words.
+fn doing(job: &Job, daemon: bool) -> String {
+    let due = when::of_job(job, Timestamp::now());
+    match (job.status, &job.progress) {
+        (Status::Running, Some((percent, message))) => format!("running, {percent}% {message}"),
+        (Status::Failed, _) => {
+            format!("attempt {} failed, again {due}: {}", job.attempts, job.error.as_deref().unwrap_or(""))
+        }
+        (Status::Pending, _) if !daemon => "pending, and no daemon is running: `jobq run` starts one".to_owned(),
+        (Status::Pending, _) => format!("pending, {due}"),
+        (status, _) => status.to_string(),
+    }
+}

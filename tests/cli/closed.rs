@@ -1,0 +1,82 @@
+//! A reader that goes away, such as `head -1`, is no error and no panic.
+
+use std::process::{Command, Stdio};
+
+use super::standing;
+use crate::home::{Home, Said};
+
+/// A pipe that nobody reads from.
+fn deaf() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    Stdio::from(writer)
+}
+
+fn end(command: &mut Command) -> Said {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn nobody_reads_stdout() {
+    let (home, jobs) = standing::home();
+    for args in [
+        &["list"][..],
+        &["list", "-o", "json"],
+        &["list", "-o", "ndjson"],
+        &["status"],
+        &["show", &jobs.dead],
+        &["logs", &jobs.dead],
+        &["logs", &jobs.dead, "-f"],
+        &["plugin", "list"],
+        &["retry", "--all", "--dry-run"],
+        &["check"],
+        &["check", "--schema"],
+        &["enqueue", "report", "{}"],
+        &["completions", "bash"],
+        &["man"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let said = end(home.command(args).stdout(deaf()));
+        assert_eq!(said.code, 0, "{args:?} {said:?}");
+        assert!(!said.stderr.contains("panic") && !said.stderr.contains("error"), "{args:?} {said:?}");
+    }
+}
+
+#[test]
+fn nobody_reads_stderr() {
+    let (home, jobs) = standing::home();
+    for (args, code) in [
+        (&["list", "--type", "nothing"][..], 0),
+        (&["show", "nobody"], 3),
+        (&["retry", &jobs.dead], 0),
+        (&["retry", &jobs.completed], 4),
+        (&["retry"], 2),
+        (&["lst"], 2),
+        (&["logs", &jobs.pending], 0),
+        (&["plugin", "list"], 0),
+        (&["enqueue", "report", "{}", "--wait=10ms"], 124),
+        (&["status", "--config", "nowhere.toml"], 2),
+    ] {
+        let said = end(home.command(args).stderr(deaf()));
+        assert_eq!(said.code, code, "{args:?} {said:?}");
+    }
+}
+
+#[test]
+fn a_daemon_works_on_when_nobody_reads_its_log() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let mut child =
+        home.command(&["run"]).env("JOBQ_LOG", "trace").stdin(Stdio::null()).stderr(deaf()).spawn().unwrap();
+    let said = home.jobq(&["enqueue", "echo", "1", "--wait=100s"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "1\n"), "{said:?}");
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,53 @@
+//! Somebody stops many jobs at once.
+
+use jobq::queue::{Moved, Outcome, Status, Timestamp};
+
+use super::{Queue, is_since, job};
+
+#[tokio::test]
+async fn many_jobs_are_stopped_as_one_would_be() {
+    let queue = Queue::fresh();
+    let watch = queue.bystanders().await;
+    let (running, failed) = (queue.standing(Status::Running).await, queue.standing(Status::Failed).await);
+    let pending = queue.job(&queue.add(job("work")).await).await;
+    let jobs = [(running.id, running.lease.seq), (failed.id, failed.lease.seq), (pending.id, pending.seq)];
+    let start = Timestamp::now();
+    let from = vec![Status::Pending, Status::Running, Status::Failed];
+    let seqs = jobs.iter().map(|(_, seq)| *seq).collect();
+    let answer = queue.store.cancel_many(seqs, from).await.unwrap();
+    assert_eq!(answer, Moved { moved: 3, gone: 0, key_taken: 0 });
+    for (id, _) in &jobs {
+        let stored = queue.job(id).await;
+        assert_eq!((stored.status, stored.lease_until), (Status::Cancelled, None));
+        assert!(is_since(stored.completed_at.unwrap(), start));
+    }
+    assert_eq!(queue.outcomes(&jobs[0].0).await, [Outcome::Cancelled]);
+    assert_eq!(queue.outcomes(&jobs[1].0).await, [Outcome::Failed]);
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
+async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
+    let queue = Queue::fresh();
+    let running = queue.running().await;
+    let waiting = queue.job(&queue.add(job("work")).await).await;
+    let watch = queue.bystanders().await;
+    let seqs = vec![running.lease.seq, waiting.seq, 4711];
+    let answer = queue.store.cancel_many(seqs, vec![Status::Pending]).await.unwrap();
+    assert_eq!(answer, Moved { moved: 1, gone: 2, key_taken: 0 });
+    assert_eq!(queue.job(&running.id).await.status, Status::Running);
+    assert_eq!(queue.job(&waiting.id).await.status, Status::Cancelled);
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
+async fn no_list_of_states_takes_a_job_out_of_an_end() {
+    let queue = Queue::fresh();
+    for status in [Status::Completed, Status::Dead, Status::Cancelled] {
+        let claimed = queue.standing(status).await;
+        let before = queue.job(&claimed.id).await;
+        let answer = queue.store.cancel_many(vec![claimed.lease.seq], Status::ALL.to_vec()).await.unwrap();
+        assert_eq!(answer, Moved { gone: 1, ..Moved::default() });
+        assert_eq!(queue.job(&claimed.id).await, before);
+    }
+}
