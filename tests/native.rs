@@ -29,10 +29,10 @@ impl House {
         let options = Options { rules, shutdown_grace: Duration::ZERO, ..Options::default() };
         let handlers = NativeHandlers::new()
             .on("echo", |job: NativeJob| async move { Ok(job.call.payload.clone()) })
-            .on("question", |_| async { Ok(u32::from_str_radix("x", 10)?.to_string()) })
+            .on("question", |_| async { Ok("x".parse::<u32>()?.to_string()) })
             .on("panic", |_| async { panic!("no paper in the tray") })
             .on("forever", |_| std::future::pending())
-            .on("endless", |_| std::future::pending())
+            .on("endless", endless)
             .on("fatal", |_| async { Err(JobError::Fatal("no such account".into())) })
             .on("parent", parent);
         let pool = Pool::start(Setup { store: store.clone(), handlers: Arc::new(handlers), options });
@@ -65,6 +65,11 @@ impl House {
         let outcome = self.store.attempts(&id).await.unwrap()[0].outcome;
         (job, outcome)
     }
+}
+
+async fn endless(job: NativeJob) -> Result<String, JobError> {
+    job.progress(1, "begun");
+    std::future::pending().await
 }
 
 async fn parent(job: NativeJob) -> Result<String, JobError> {
@@ -117,7 +122,7 @@ async fn follow_ups_and_log_lines_are_kept() {
 async fn a_stop_gives_back_what_does_not_end() {
     let house = House::new();
     let id = house.enqueue("endless").await;
-    house.until(&id, |job| job.status == Status::Running).await;
+    house.until(&id, |job| job.progress.is_some()).await;
     let House { store, pool, .. } = house;
     pool.stop(CancellationToken::new()).await;
     let job = store.find(&id).await.unwrap().unwrap();

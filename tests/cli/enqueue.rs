@@ -138,6 +138,16 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_null_payload_is_null_and_a_list_is_no_line() {
+    let home = home();
+    let said = home.jobq_with_input(&["enqueue", "--bulk", "-"], b"{\"type\": \"echo\", \"payload\": null}");
+    assert_eq!(home.show(said.stdout.trim_end())["payload"], "null");
+    let said = home.jobq_with_input(&["enqueue", "--bulk", "-"], b"[\"echo\", 1, 5, null, null, null, null, null]");
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("line 1: it is not a JSON object"), "{said:?}");
+}
+
+#[test]
 fn a_type_that_nothing_serves_can_be_forced() {
     let home = home();
     let id = home.enqueue("later", "{}", &["--force"]);

@@ -16,6 +16,9 @@ use crate::config::Settings;
 use crate::queue::sqlite::OpenMode;
 use crate::queue::{Due, Enqueued, JobType, NewJob, Payload, Priority, Store};
 
+/// The latest that a job may be due, from now.
+const FARTHEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
+
 /// Bad lines of a bulk file that are told.
 const MOST_PROBLEMS: usize = 20;
 
@@ -139,7 +142,10 @@ fn due(options: &Options) -> Result<Due, Failure> {
     match (&options.at, &options.delay) {
         (Some(_), Some(_)) => Err(Failure::usage("both `at` and `in` are given: expected one of them")),
         (Some(text), None) => parse::instant(text).map(Due::At),
-        (None, Some(text)) => parse::duration(text).map(Due::In),
+        (None, Some(text)) => match parse::duration(text)? {
+            delay if delay <= FARTHEST => Ok(Due::In(delay)),
+            _ => Err(Failure::usage(format!("`{text}` is too far ahead: expected at most 1000 years"))),
+        },
         (None, None) => Ok(Due::In(Duration::ZERO)),
     }
 }
@@ -190,6 +196,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 #[serde(deny_unknown_fields)]
 struct Line {
     r#type: String,
+    /// `null` is a payload like any other; only a line without one has the default.
+    #[serde(default, deserialize_with = "whatever_stands_there")]
     payload: Option<Box<RawValue>>,
     priority: Option<Priority>,
     at: Option<String>,
@@ -197,6 +205,10 @@ struct Line {
     max_attempts: Option<u32>,
     timeout: Option<String>,
     key: Option<String>,
+}
+
+fn whatever_stands_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(value).map(Some)
 }
 
 fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> anyhow::Result<Code> {
@@ -240,6 +252,9 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
 }
 
 fn parse_line(line: &[u8], settings: &Settings, force: bool, known: &[String]) -> Result<NewJob, String> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err("it is not a JSON object".to_owned());
+    }
     let line: Line =
         serde_json::from_slice(line).map_err(|error| error.to_string().replace(" at line 1 column", " at column"))?;
     let options = Options {

@@ -141,7 +141,16 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
 
 /// The log goes to stderr; `JOBQ_LOG` sets what of it, in the syntax of tracing's `EnvFilter`.
 fn start_log(default_level: &str) {
-    let filter = EnvFilter::try_from_env("JOBQ_LOG").unwrap_or_else(|_| EnvFilter::new(default_level));
+    let asked = std::env::var("JOBQ_LOG").ok();
+    let filter = match asked.as_ref().map(EnvFilter::try_new) {
+        Some(Ok(filter)) => filter,
+        Some(Err(error)) => {
+            let advice = "expected a filter such as `debug` or `jobq=debug`";
+            output::talk(format!("warning: JOBQ_LOG is ignored: {error}; {advice}"));
+            EnvFilter::new(default_level)
+        }
+        None => EnvFilter::new(default_level),
+    };
     let colour = terminal::has_colour(&std::io::stderr());
     // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
