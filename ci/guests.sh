@@ -4,8 +4,8 @@
 #   ci/guests.sh              over the committed ones: plugins/*.wasm and tests/guests/*.wasm
 #   ci/guests.sh --out DIR    DIR/plugins/*.wasm and DIR/guests/*.wasm
 #
-# With rustup's WASI targets (`rustup target add wasm32-wasip1 wasm32-wasip2`) this is a plain `cargo build`.
-# Without them it takes Debian's second Rust toolchain, made for wasm, and builds the standard library from source.
+# With rustup's target for WASI (`rustup target add wasm32-wasip1`) this is a plain `cargo build`.
+# Without it, it takes Debian's second Rust toolchain, made for wasm, and builds the standard library from source.
 # Whatever it builds on the way lies in JOBQ_CI_CACHE, by default ~/.cache/jobq-ci.
 set -euo pipefail
 
@@ -27,12 +27,11 @@ main() {
     cache=$(cd "$cache" && pwd)
     unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
     export CARGO_TARGET_DIR=$cache/target
+    built=$CARGO_TARGET_DIR/wasm32-wasip1/release
 
-    if has_wasi_targets; then
-        handler_target=wasm32-wasip2
+    if has_wasi_target; then
         cargo=(cargo)
     else
-        handler_target=wasm32-wasip1
         use_debian_toolchain
     fi
 
@@ -43,35 +42,32 @@ main() {
     say "plugins"
     local plugin
     for plugin in "${shipped[@]}"; do
-        build $handler_target "plugins/$plugin"
-        component "$(built $handler_target)/$plugin.wasm" "$plugins/$plugin.wasm"
+        build "plugins/$plugin"
+        component "$built/$plugin.wasm" "$plugins/$plugin.wasm"
     done
 
     say "guests"
-    build $handler_target tests/guests --examples --bins
+    build tests/guests --examples --bins
     local source
     for source in "$repo"/tests/guests/handlers/*.rs; do
-        component "$(built $handler_target)/examples/$(basename "$source" .rs).wasm" "$guests/$(basename "$source" .rs).wasm"
+        component "$built/examples/$(basename "$source" .rs).wasm" "$guests/$(basename "$source" .rs).wasm"
     done
     for source in "$repo"/tests/guests/wat/*.wat; do
         component "$source" "$guests/$(basename "$source" .wat).wasm"
     done
-    component "$(built $handler_target)/program.wasm" "$guests/program.wasm"
+    component "$built/program.wasm" "$guests/program.wasm"
 
-    # Core modules, which jobq turns into components by itself.
-    build wasm32-wasip1 tests/guests --example echo --bin program
-    install -m 644 "$(built wasm32-wasip1)/examples/echo.wasm" "$guests/core_handler.wasm"
-    install -m 644 "$(built wasm32-wasip1)/program.wasm" "$guests/program_p1.wasm"
+    # Core modules as they are, which jobq turns into components by itself.
+    install -m 644 "$built/examples/echo.wasm" "$guests/core_handler.wasm"
+    install -m 644 "$built/program.wasm" "$guests/program_p1.wasm"
 
     refuse_paths "$plugins"/*.wasm "$guests"/*.wasm
     say "done, $(cat "$plugins"/*.wasm "$guests"/*.wasm | wc -c) bytes in $plugins and $guests"
 }
 
-# Whether the toolchain of this machine carries both WASI targets.
-has_wasi_targets() {
-    local lib
-    lib=$(rustc --print sysroot 2>/dev/null)/lib/rustlib
-    [[ -d $lib/wasm32-wasip1 && -d $lib/wasm32-wasip2 ]]
+# Whether the toolchain of this machine can build for WASI.
+has_wasi_target() {
+    [[ -d $(rustc --print sysroot 2>/dev/null)/lib/rustlib/wasm32-wasip1 ]]
 }
 
 # Debian's toolchain for wasm: std is source, linker and C library are other packages.
@@ -108,17 +104,12 @@ hide_paths() {
     rustflags=$(IFS=$'\x1f' && echo "${flags[*]}")
 }
 
-# build TARGET PACKAGE WHAT...
+# build PACKAGE WHAT...
 build() {
-    local target=$1 package=$2
-    shift 2
+    local package=$1
+    shift
     CARGO_ENCODED_RUSTFLAGS=$rustflags "${cargo[@]}" build --quiet --release --locked \
-        ${build_std[@]+"${build_std[@]}"} --target "$target" --manifest-path "$repo/$package/Cargo.toml" "$@"
-}
-
-# The directory where `build TARGET` leaves its files.
-built() {
-    echo "$CARGO_TARGET_DIR/$1/release"
+        ${build_std[@]+"${build_std[@]}"} --target wasm32-wasip1 --manifest-path "$repo/$package/Cargo.toml" "$@"
 }
 
 # component IN OUT: what is one already is only copied.

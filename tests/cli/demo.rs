@@ -7,9 +7,9 @@ fn every_job_of_the_demo_ends_as_planned() {
     let home = Home::new("this is no settings file, and the demo does not read it");
     let said = home.jobq(&["demo"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(said.stdout.matches("as planned").count(), 19, "{said:?}");
+    assert_eq!(said.stdout.matches("as planned").count(), 20, "{said:?}");
     assert!(!said.stdout.contains("SURPRISE"), "{said:?}");
-    assert!(said.stdout.contains("completed: 14, failed: 0, dead: 5"), "{said:?}");
+    assert!(said.stdout.contains("completed: 14, failed: 0, dead: 5, cancelled: 1"), "{said:?}");
     let dir = said.stderr.lines().find_map(|line| line.strip_prefix("A fresh directory: ")).unwrap();
     let mails = std::fs::read_dir(format!("{dir}/outbox")).unwrap().count();
     assert_eq!((mails, std::fs::read_dir(format!("{dir}/reports")).unwrap().count()), (9, 2));

@@ -2,6 +2,7 @@
 
 mod closed;
 mod demo;
+mod docs;
 mod enqueue;
 mod errors;
 mod follow;

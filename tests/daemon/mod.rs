@@ -7,4 +7,5 @@ mod limits;
 mod pool;
 mod reload;
 mod settings;
+mod shipped;
 mod shutdown;

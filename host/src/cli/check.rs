@@ -10,7 +10,9 @@ use super::output::{self, Format};
 use super::terminal;
 use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, Version, load_file};
+use crate::queue::JobType;
 use crate::sandbox::{self, Sandbox};
+use crate::worker::Serve;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -97,6 +99,7 @@ fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
     check_directories(settings, &written, &mut findings);
     check_plugins(settings, &written, &mut findings)?;
     stray(settings, &written, &mut findings);
+    unknown_types(settings, &written, &mut findings);
     Ok(findings)
 }
 
@@ -122,7 +125,9 @@ fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings
         if let Some(version) = version {
             let notes = ungranted(&name, settings, version);
             findings.notes.extend(notes.iter().map(|note| written.note(&["jobs", &name], note)));
-            findings.types.push(name);
+            if settings.worker.types.includes(&name) {
+                findings.types.push(name);
+            }
         }
     }
     Ok(())
@@ -154,6 +159,28 @@ fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> 
     notes
 }
 
+/// Types that are named where they are wanted, and that nothing serves.
+fn unknown_types(settings: &Settings, written: &Written, findings: &mut Findings) {
+    let known = known_types(settings);
+    let is_unknown = |name: &str| !known.iter().any(|other| other == name);
+    if let Serve::Only(types) = &settings.worker.types {
+        for name in types.iter().map(JobType::as_str).filter(|name| is_unknown(name)) {
+            let message = format!("`worker.types` names `{name}`, which no plugin serves");
+            let cure = match config::suggest::closest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => CURE.to_owned(),
+            };
+            findings.problems.push(written.problem(&["worker", "types"], message, "no such type", &cure));
+        }
+    }
+    for (name, rule) in &settings.worker.rules.by_type {
+        for follow_up in rule.grants.enqueue.iter().filter(|name| is_unknown(name)) {
+            let note = format!("type `{name}` may enqueue `{follow_up}`, which no plugin serves");
+            findings.notes.push(written.note(&["jobs", name.as_str(), "enqueue"], &note));
+        }
+    }
+}
+
 /// Files that nobody will ever run.
 fn stray(settings: &Settings, written: &Written, findings: &mut Findings) {
     for (name, source) in &settings.plugins.types {
@@ -173,15 +200,23 @@ fn check_directories(settings: &Settings, written: &Written, findings: &mut Find
         let cure = "make it, and put the handlers there: NAME.wasm serves the type NAME";
         findings.problems.push(written.problem(&["plugins", "dir"], message, "not there", cure));
     }
+    for (name, message) in missing_directories(settings) {
+        let path = ["jobs", name, "dirs"];
+        findings.problems.push(written.problem(&path, message, "not there", "make it, or take the grant out"));
+    }
+}
+
+/// Directories that types are granted and that are none, by type: every attempt of it will fail.
+pub(super) fn missing_directories(settings: &Settings) -> Vec<(&str, String)> {
+    let mut missing = Vec::new();
     for (name, rule) in &settings.worker.rules.by_type {
         for dir in rule.grants.dirs.iter().filter(|dir| !dir.host.is_dir()) {
+            let what = if dir.host.exists() { "is no directory" } else { "is not there" };
             let host = dir.host.display();
-            let message = format!("type `{name}` is granted the directory `{host}`, which is not there");
-            let cure = format!("mkdir -p {host}");
-            let path = ["jobs", name.as_str(), "dirs"];
-            findings.problems.push(written.problem(&path, message, "not there", &cure));
+            missing.push((name.as_str(), format!("type `{name}` is granted the directory `{host}`, which {what}")));
         }
     }
+    missing
 }
 
 fn people(findings: &Findings) -> String {

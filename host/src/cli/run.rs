@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::check::missing_directories;
 use super::context::{Context, store_options};
 use super::exit::{Code, Failure};
 use super::output;
@@ -44,7 +45,7 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
 
 async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    warn_of(&settings);
     let options = store_options(&settings, None);
     let opening = tokio::task::spawn_blocking(|| SqliteStore::open(options, OpenMode::Create));
     let store = tokio::select! {
@@ -102,11 +103,17 @@ fn reload(started_with: &Settings, new: Settings, registry: &Registry, pool: &Po
     for key in started_with.needs_restart(&new) {
         tracing::warn!("`{key}` has changed and is taken only by a restart");
     }
-    new.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    warn_of(&new);
     registry.reconfigure(new.plugins);
     let concurrency = new.worker.concurrency.min(started_with.worker.concurrency);
     pool.reconfigure(worker::Options { concurrency, ..new.worker });
     tracing::info!("settings reloaded");
+}
+
+/// Says what is worth knowing about settings that are taken.
+fn warn_of(settings: &Settings) {
+    settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    missing_directories(settings).iter().for_each(|(_, message)| tracing::warn!("{message}"));
 }
 
 fn say_ready(settings: &Settings, registry: &Registry) {

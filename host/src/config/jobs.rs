@@ -41,24 +41,12 @@ pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: 
         read.rules.insert(job_type, Arc::new(rule));
         read.sources.insert(entry.key.clone(), source);
     }
-    note_unknown_follow_ups(&table.entries, &read.rules, findings);
     read
 }
 
 fn bad_name(entry: &Entry) -> Problem {
     Problem::new(format!("`{}` cannot be a job type", shown(&entry.key)))
         .at(&entry.key_place, "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -")
-}
-
-/// A follow-up of a type that is not named here works only if its plugin is dropped into the directory.
-fn note_unknown_follow_ups(entries: &[Entry], rules: &BTreeMap<JobType, Arc<Rule>>, findings: &mut Findings) {
-    for entry in entries {
-        let follow_ups = rules.get(entry.key.as_str()).map(|rule| &rule.grants.enqueue);
-        for unknown in follow_ups.into_iter().flatten().filter(|name| !rules.contains_key(name.as_str())) {
-            let note = format!("`{}` may enqueue `{unknown}`, which no [jobs.*] names", entry.key);
-            findings.note(&entry.key_place, format!("{note}: it needs {unknown}.wasm in plugins.dir"));
-        }
-    }
 }
 
 fn job(entry: &Entry, default: &Rule, base: &Path, findings: &mut Findings) -> (Rule, Source) {

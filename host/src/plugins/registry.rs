@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::cache::Cache;
 use super::loader::{LoadFileError, Loaded, Loader, Order};
@@ -101,7 +101,7 @@ type Table = HashMap<String, Entry>;
 pub struct Registry {
     table: Arc<ArcSwap<Table>>,
     messages: Sender<Message>,
-    changed: Arc<Notify>,
+    changes: Arc<watch::Sender<u64>>,
     hinted: Arc<AtomicBool>,
 }
 
@@ -121,7 +121,7 @@ impl Registry {
     pub fn start(options: Options, sandbox: Arc<Sandbox>) -> io::Result<Arc<Self>> {
         let (messages, inbox) = mpsc::channel();
         let table = Arc::new(ArcSwap::default());
-        let changed = Arc::new(Notify::new());
+        let changes = Arc::new(watch::Sender::default());
         let hinted = Arc::new(AtomicBool::new(false));
         let loader = Loader::start(options.dir.clone(), sandbox, Cache::open(&options.cache_dir), {
             let messages = Mutex::new(messages.clone());
@@ -143,10 +143,10 @@ impl Registry {
             files: BTreeMap::new(),
             units: BTreeMap::new(),
             table: table.clone(),
-            changed: changed.clone(),
+            changes: changes.clone(),
         };
         keeper.look();
-        let registry = Arc::new(Self { table, messages, changed, hinted: hinted.clone() });
+        let registry = Arc::new(Self { table, messages, changes, hinted: hinted.clone() });
         std::thread::Builder::new().name("plugins".into()).spawn(move || keeper.run(&inbox, &hinted))?;
         Ok(registry)
     }
@@ -166,9 +166,9 @@ impl Registry {
         self.table.load().iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
     }
 
-    /// Returns at the next change of any entry after the call.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
+    /// Tells of every change of any entry.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Takes new settings: which types there are and which file serves each. The directories stay.
@@ -219,7 +219,7 @@ struct Keeper {
     files: BTreeMap<FileName, Result<Fingerprint, String>>,
     units: BTreeMap<Unit, UnitState>,
     table: Arc<ArcSwap<Table>>,
-    changed: Arc<Notify>,
+    changes: Arc<watch::Sender<u64>>,
 }
 
 impl Keeper {
@@ -353,7 +353,7 @@ impl Keeper {
         let table: Table = types.iter().filter_map(|(name, source)| Some((name.clone(), entry(source)?))).collect();
         if differs(&self.table.load(), &table) {
             self.table.store(Arc::new(table));
-            self.changed.notify_waiters();
+            self.changes.send_modify(|change| *change += 1);
         }
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use crate::plugins::{Entry, Registry, State, Version};
 use crate::queue::{Digest, PluginReport, Timestamp};
 use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Sandbox, Tap};
 
 /// Who handles which job type, now.
-#[async_trait]
 pub trait Handlers: Send + Sync + 'static {
     /// The types that can be served now; only these are claimed.
     fn serving(&self) -> Vec<String>;
@@ -21,8 +21,8 @@ pub trait Handlers: Send + Sync + 'static {
     /// What serves `job_type` now. Running attempts keep what they started with.
     fn current(&self, job_type: &str) -> Option<Arc<dyn Handler>>;
 
-    /// Returns when any answer of the others may have changed since the call.
-    async fn changed(&self);
+    /// Tells of every change of the other answers.
+    fn changes(&self) -> watch::Receiver<u64>;
 
     /// How each type stands, for `plugin list`.
     fn report(&self) -> Vec<PluginReport>;
@@ -58,7 +58,6 @@ impl PluginHandlers {
     }
 }
 
-#[async_trait]
 impl Handlers for PluginHandlers {
     fn serving(&self) -> Vec<String> {
         self.registry.serving()
@@ -69,8 +68,8 @@ impl Handlers for PluginHandlers {
         Some(Arc::new(Plugin { sandbox: self.sandbox.clone(), version }))
     }
 
-    async fn changed(&self) {
-        self.registry.changed().await;
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.registry.changes()
     }
 
     fn report(&self) -> Vec<PluginReport> {

@@ -19,6 +19,7 @@ const BREATH: Duration = Duration::from_millis(250);
 /// Announces this daemon: at each change of a plugin and at least once a beat, until the queue is gone.
 pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
     let mut told = None;
+    let mut changes = shared.handlers.changes();
     loop {
         match shared.store.health().await {
             Ok(remark) if remark.is_some() && told.is_none() => told = remark.inspect(|text| tracing::warn!("{text}")),
@@ -29,23 +30,25 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<O
             }
             Err(error) => tracing::warn!("cannot look after the queue: {error}"),
         }
-        let daemon = portrait(&shared, options.borrow().concurrency.get());
+        let daemon = portrait(&shared, &options.borrow().clone());
         if let Err(error) = shared.store.announce(daemon).await {
             tracing::warn!("cannot announce this daemon: {error}");
         }
-        _ = tokio::time::timeout(BEAT, shared.handlers.changed()).await;
+        _ = tokio::time::timeout(BEAT, changes.changed()).await;
         tokio::time::sleep(BREATH).await;
     }
 }
 
-fn portrait(shared: &Shared, slots: u32) -> Daemon {
+fn portrait(shared: &Shared, options: &Options) -> Daemon {
+    let mut plugins = shared.handlers.report();
+    plugins.retain(|plugin| options.types.includes(&plugin.job_type));
     Daemon {
         worker: shared.worker.to_string(),
         pid: std::process::id(),
         started_at: shared.started_at,
         seen_at: Timestamp::now(),
-        slots,
+        slots: options.concurrency.get(),
         busy: u32::try_from(shared.live.taps().len()).unwrap_or(u32::MAX),
-        plugins: shared.handlers.report(),
+        plugins,
     }
 }

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use super::handlers::{Handler, Handlers};
 use crate::queue::{Digest, PluginReport, Timestamp};
@@ -88,6 +88,8 @@ type Function = Arc<dyn Fn(NativeJob) -> Answer + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct NativeHandlers {
     functions: HashMap<String, Function>,
+    /// Never sent to: functions do not change.
+    changes: Arc<watch::Sender<u64>>,
 }
 
 impl NativeHandlers {
@@ -114,7 +116,6 @@ impl fmt::Debug for NativeHandlers {
     }
 }
 
-#[async_trait]
 impl Handlers for NativeHandlers {
     fn serving(&self) -> Vec<String> {
         self.functions.keys().cloned().collect()
@@ -125,8 +126,8 @@ impl Handlers for NativeHandlers {
         Some(Arc::new(Native { function }))
     }
 
-    async fn changed(&self) {
-        pending().await
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     fn report(&self) -> Vec<PluginReport> {

@@ -192,8 +192,8 @@ async fn look_elsewhere(shared: Arc<Shared>, options: watch::Receiver<Arc<Option
 
 /// Wakes the pool when a handler has come or gone.
 async fn look_at_handlers(shared: Arc<Shared>) {
-    loop {
-        shared.handlers.changed().await;
+    let mut changes = shared.handlers.changes();
+    while changes.changed().await.is_ok() {
         shared.wake.notify_one();
     }
 }

@@ -54,6 +54,9 @@ pub(super) fn all() -> anyhow::Result<Vec<Role>> {
         role("declared hopeless", "flaky", r#"{"then": "fatal", "message": "no such account"}"#)?.ends(Status::Dead, 1),
         role("panics every time", "flaky", r#"{"then": "panic", "message": "index out of range"}"#)?
             .ends(Status::Dead, 3),
+        role("cancelled before its time", "generate_report", r#"{"path": "sales.csv"}"#)?
+            .after(Duration::from_secs(3600))
+            .ends(Status::Cancelled, 0),
         role("loops for ever, is stopped", "flaky_loop", r#"{"then": "loop"}"#)?.ends(Status::Dead, 1),
     ];
     let people = [

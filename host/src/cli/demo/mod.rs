@@ -18,7 +18,7 @@ use super::exit::{Code, Failure};
 use super::output::{self, talk};
 use crate::plugins::Registry;
 use crate::queue::sqlite::{OpenMode, Options, SqliteStore};
-use crate::queue::{Id, Job, Store, summary};
+use crate::queue::{Id, Job, Status, Store, summary};
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{PluginHandlers, Pool, Setup};
 
@@ -76,6 +76,9 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
     for role in cast::all()? {
         let answers = store.enqueue(vec![role.job.clone()]).await?;
         let id = answers.first().context("the store did not answer")?.id().clone();
+        if role.status == Status::Cancelled {
+            store.cancel(&id).await?;
+        }
         roles.push((id, role));
     }
     pool.waker().wake();

@@ -19,7 +19,7 @@ pub(super) fn of(ends: &[End]) -> String {
         Column::Spare("FUEL"),
         Column::Spare("MEMORY"),
         Column::Spare("WHY"),
-        Column::Whole(""),
+        Column::Whole("PLAN"),
     ];
     output::table(columns, ends.iter().map(row))
 }

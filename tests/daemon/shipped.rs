@@ -1,0 +1,60 @@
+//! The plugins that ship, with their settings and sample files, as a user first runs them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// A home with the repository's settings, sample files and plugins; CI points `JOBQ_TEST_PLUGINS` to freshly built ones.
+fn home() -> Home {
+    let home = Home::new("");
+    let settings = fs::read_to_string(repository("jobq.toml")).unwrap();
+    let plugins = std::env::var_os("JOBQ_TEST_PLUGINS").map_or_else(|| repository("plugins"), PathBuf::from);
+    for name in ["process_csv", "send_email", "generate_report", "flaky"] {
+        home.plugin_bytes(name, &fs::read(plugins.join(format!("{name}.wasm"))).unwrap());
+    }
+    for dir in ["examples/data", "examples/outbox", "examples/reports"] {
+        fs::create_dir_all(home.path(dir)).unwrap();
+    }
+    for file in ["examples/request.json", "examples/data/sales.csv"] {
+        fs::copy(repository(file), home.path(file)).unwrap();
+    }
+    fs::write(home.path("jobq.toml"), settings).unwrap();
+    home
+}
+
+#[test]
+fn the_sample_request_is_totalled_a_mail_is_written_and_a_report_made() {
+    let home = home();
+    let daemon = home.daemon();
+    let said = home.jobq(&["enqueue", "process_csv", "@examples/request.json", "--wait=100s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let totals: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&totals["rows"], &totals["total"]), (&Value::from(338), &Value::from("26540.41")));
+
+    let mail = r#"{"to": "ana@example.com", "subject": "¡Hola!", "text": "Bienvenida"}"#;
+    let said = home.jobq(&["enqueue", "send_email", mail, "--wait=100s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let id = said.stderr.lines().next().unwrap();
+    let message = fs::read_to_string(home.path(&format!("examples/outbox/{id}.eml"))).unwrap();
+    assert!(message.contains("To: ana@example.com") && message.contains("From: noreply@example.com"), "{message}");
+
+    let said = home.jobq(&["enqueue", "generate_report", r#"{"path": "sales.csv"}"#, "--wait=100s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let report = fs::read_dir(home.path("examples/reports")).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::read_to_string(report).unwrap().contains("540.41"));
+    daemon.stop();
+}
+
+#[test]
+fn check_finds_nothing_wrong_with_them() {
+    let said = home().jobq(&["check"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stdout.contains("0 problems, 0 notes"), "{said:?}");
+}
