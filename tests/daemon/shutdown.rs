@@ -18,7 +18,9 @@ fn spinning(home: &Home, how_many: i64) {
 
 /// Waits until the daemon says that so many guests run; a job whose guest has not started leaves no trace when it is given back.
 fn await_running(home: &Home, how_many: i64) {
-    eventually("all to run", || (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == how_many).then_some(()));
+    eventually("all to run", || {
+        (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == how_many).then_some(())
+    });
 }
 
 #[test]
