@@ -3,21 +3,24 @@
 //! Start with [`Store`], the seam every backend implements, and [`NewJob`], what it is fed.
 //! This room knows nothing of WebAssembly, of settings files or of the command line.
 
+mod exchange;
 mod job;
+mod record;
 mod retry;
 pub mod sqlite;
 mod state;
 mod store;
 mod summary;
 
+pub use exchange::{
+    Cancelled, Claim, Claimed, Claims, Enqueued, Failure, Filter, Moved, Progress, Pruned, Receipt, Recorded, Rescued,
+    Retention, Retried, Selected, Selection, Stale, Want,
+};
 pub use job::{
     Digest, Due, Id, JobType, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority, Timestamp, TypeError,
 };
+pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
 pub use retry::{Backoff, Next, Policies, Policy};
 pub use state::{Event, Outcome, Status};
-pub use store::{
-    AttemptRecord, Cancelled, Claim, Claimed, Claims, Counts, Daemon, Enqueued, Failure, Filter, Job, LogLine,
-    LogSource, Moved, PluginReport, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
-    Selection, Stale, Store, StoreError, Want,
-};
+pub use store::{Store, StoreError};
 pub use summary::summary;

@@ -76,6 +76,16 @@ impl Policy {
         }
         Next::Retry(asked.unwrap_or_else(|| self.backoff.delay(attempt, chance)))
     }
+
+    /// The limit of attempts that holds for a job when somebody retries it by hand: its own or its type's, and at least one more.
+    pub(super) fn limit_for_retry(&self, attempts: u32, own: Option<u32>) -> Option<u32> {
+        let one_more = attempts.saturating_add(1);
+        match own {
+            Some(max) => Some(max.max(one_more)),
+            None if self.max_attempts >= one_more => None,
+            None => Some(one_more),
+        }
+    }
 }
 
 /// The policy of every job type.

@@ -4,7 +4,6 @@ use rusqlite::{Result, Row, params};
 
 use super::session::Session;
 use super::{enqueue, row};
-use crate::queue::store::limit_for_retry;
 use crate::queue::{Event, Id, Moved, Policies, Retried, Status};
 
 const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE id = ?1"#;
@@ -65,7 +64,7 @@ impl Found {
         {
             return Ok(Retried::KeyTaken(holder));
         }
-        let limit = limit_for_retry(self.attempts, self.own_limit, policies.of(&self.job_type));
+        let limit = policies.of(&self.job_type).limit_for_retry(self.attempts, self.own_limit);
         db.execute(RETRY, params![self.seq, db.now().as_millis(), limit])?;
         Ok(Retried::From(self.status))
     }

@@ -1,0 +1,159 @@
+//! What the store keeps, as it is read back: jobs, attempts, log lines, daemons.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Digest, Id, Outcome, Priority, Status, Timestamp};
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Place in the order of insertion.
+    pub seq: i64,
+    /// Public id.
+    pub id: Id,
+    /// Type, as it stands there.
+    pub job_type: String,
+    /// JSON text.
+    pub payload: String,
+    /// State.
+    pub status: Status,
+    /// Higher is claimed first.
+    pub priority: Priority,
+    /// Attempts that counted.
+    pub attempts: u32,
+    /// Its own limit of attempts.
+    pub max_attempts: Option<u32>,
+    /// Its own timeout.
+    pub timeout: Option<Duration>,
+    /// When it may run.
+    pub scheduled_at: Timestamp,
+    /// Start of the latest attempt.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// What its handler returned.
+    pub result: Option<String>,
+    /// What went wrong in the latest failed attempt.
+    pub error: Option<String>,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+    /// The key it holds or held.
+    pub key: Option<String>,
+    /// Latest fencing token.
+    pub lease: i64,
+    /// Until when the lease holds.
+    pub lease_until: Option<Timestamp>,
+    /// Latest worker.
+    pub worker: Option<String>,
+    /// Latest progress report of the running attempt: percent and a few words.
+    pub progress: Option<(u8, String)>,
+}
+
+/// An entry of the ledger: one attempt that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptRecord {
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Its fencing token.
+    pub lease: i64,
+    /// When the guest started.
+    pub started_at: Timestamp,
+    /// How long it ran.
+    pub duration: Duration,
+    /// Fuel burnt; `None` where it was not counted.
+    pub fuel: Option<u64>,
+    /// Peak memory in bytes; `None` where it is not known.
+    pub peak_memory: Option<u64>,
+    /// The `.wasm` that ran.
+    pub digest: Option<Digest>,
+}
+
+/// Where a line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogSource {
+    /// The `log` import.
+    Log,
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl LogSource {
+    /// The word in the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+
+    /// The source a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Log, Self::Stdout, Self::Stderr].into_iter().find(|source| source.as_str() == word)
+    }
+}
+
+/// One line that an attempt wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Number of the attempt; the store fills it in when it reads.
+    pub attempt: u32,
+    /// Fencing token of the attempt; the store fills it in when it reads.
+    pub lease: i64,
+    /// When it was written.
+    pub time: Timestamp,
+    /// Where it came from.
+    pub source: LogSource,
+    /// `debug`, `info`, `warn` or `error`; `None` for stdout and stderr.
+    pub level: Option<&'static str>,
+    /// The text.
+    pub message: String,
+}
+
+/// How many jobs stand in each state; a state without jobs is absent.
+pub type Counts = BTreeMap<Status, u64>;
+
+/// What a daemon tells about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Daemon {
+    /// Its name, as it stands in the `worker` column.
+    pub worker: String,
+    /// Process id.
+    pub pid: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it wrote this; the store fills it in.
+    pub seen_at: Timestamp,
+    /// Attempts it can run at once.
+    pub slots: u32,
+    /// Attempts it was running.
+    pub busy: u32,
+    /// The types it knows.
+    pub plugins: Vec<PluginReport>,
+}
+
+/// What a daemon tells about the plugin of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginReport {
+    /// The type.
+    pub job_type: String,
+    /// File name in the plugin directory.
+    pub file: String,
+    /// `compiling`, `serving`, `broken` or `missing`.
+    pub state: String,
+    /// SHA-256 of the version that serves, in hex.
+    pub digest: Option<String>,
+    /// Why the newest file does not load.
+    pub reason: Option<String>,
+    /// Since when it is in this state.
+    pub since: Timestamp,
+    /// Attempts that ran on it in this daemon.
+    pub attempts: u64,
+}
