@@ -1,6 +1,7 @@
 //! `jobq check`: every problem in the settings and the plugins, without running anything.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -118,7 +119,8 @@ fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings
                 .inspect_err(|error| {
                     let message = format!("plugin `{file}` of type `{name}`: {error}");
                     let label = "this type cannot be served";
-                    findings.problems.push(written.problem(&["jobs", &name, "plugin"], message, label, CURE));
+                    let cure = cure_for(&name, &path, settings);
+                    findings.problems.push(written.problem(&["jobs", &name, "plugin"], message, label, &cure));
                 })
                 .ok()
         });
@@ -131,6 +133,19 @@ fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings
         }
     }
     Ok(())
+}
+
+/// A table without a file is often a misspelt one, and then the file of the right name is served without its grants.
+fn cure_for(name: &str, path: &Path, settings: &Settings) -> String {
+    let unnamed = known_types(settings).into_iter().filter(|other| !settings.names(other)).collect::<Vec<_>>();
+    match config::suggest::closest(name, unnamed.iter().map(String::as_str)) {
+        Some(near) if !path.exists() => {
+            format!(
+                "did you mean `[jobs.{near}]`? As it stands, {near}.wasm runs by the defaults, without these grants"
+            )
+        }
+        _ => CURE.to_owned(),
+    }
 }
 
 /// What helps against a plugin that does not load.
@@ -163,15 +178,8 @@ fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> 
 fn unknown_types(settings: &Settings, written: &Written, findings: &mut Findings) {
     let known = known_types(settings);
     let is_unknown = |name: &str| !known.iter().any(|other| other == name);
-    if let Serve::Only(types) = &settings.worker.types {
-        for name in types.iter().map(JobType::as_str).filter(|name| is_unknown(name)) {
-            let message = format!("`worker.types` names `{name}`, which no plugin serves");
-            let cure = match config::suggest::closest(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => CURE.to_owned(),
-            };
-            findings.problems.push(written.problem(&["worker", "types"], message, "no such type", &cure));
-        }
+    for (message, cure) in unserved_types(settings) {
+        findings.problems.push(written.problem(&["worker", "types"], message, "no such type", &cure));
     }
     for (name, rule) in &settings.worker.rules.by_type {
         for follow_up in rule.grants.enqueue.iter().filter(|name| is_unknown(name)) {
@@ -179,6 +187,21 @@ fn unknown_types(settings: &Settings, written: &Written, findings: &mut Findings
             findings.notes.push(written.note(&["jobs", name.as_str(), "enqueue"], &note));
         }
     }
+}
+
+/// Types of `worker.types` that nothing serves, each with its cure.
+pub(super) fn unserved_types(settings: &Settings) -> Vec<(String, String)> {
+    let Serve::Only(types) = &settings.worker.types else { return Vec::new() };
+    let known = known_types(settings);
+    let unserved = types.iter().map(JobType::as_str).filter(|name| !known.iter().any(|other| other == name));
+    let finding = |name: &str| {
+        let cure = match config::suggest::closest(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => CURE.to_owned(),
+        };
+        (format!("`worker.types` names `{name}`, which no plugin serves"), cure)
+    };
+    unserved.map(finding).collect()
 }
 
 /// Files that nobody will ever run.

@@ -101,12 +101,16 @@ pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[St
     if known.iter().any(|name| name == job_type.as_str()) {
         return Ok(());
     }
+    let dir = std::path::absolute(&settings.plugins.dir).unwrap_or_else(|_| settings.plugins.dir.clone());
     let message = format!(
         "unknown job type `{job_type}`: neither `[jobs.{job_type}]` in the settings nor `{job_type}.wasm` in `{}`",
-        settings.plugins.dir.display()
+        dir.display()
     );
     let hint = match suggest::closest(job_type.as_str(), known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? `--force` enqueues it all the same"),
+        None if settings.file.is_none() => {
+            "there is no jobq.toml here: run this in the directory of the queue, or name it by `--config` or JOBQ_CONFIG".to_owned()
+        }
         None => "`jobq plugin list` shows the types there are; `--force` enqueues it all the same".to_owned(),
     };
     Err(Failure::new(Code::NotFound, message).hint(hint))

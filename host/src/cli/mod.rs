@@ -19,6 +19,7 @@ mod plugin;
 mod render;
 mod retry;
 mod run;
+mod server;
 mod show;
 mod status;
 mod terminal;

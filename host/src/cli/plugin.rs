@@ -1,19 +1,15 @@
 //! `jobq plugin`: what serves which type.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use super::context::{Context, known_types};
 use super::exit::Code;
 use super::output::{self, Column, cell};
+use super::server;
 use super::when;
 use crate::config::Settings;
 use crate::queue::sqlite::OpenMode;
-use crate::queue::{Daemon, Store, Timestamp};
-
-/// A daemon that has not been heard of for so long is gone.
-const SILENCE: Duration = Duration::from_secs(20);
+use crate::queue::{Daemon, Timestamp};
 
 /// Examples for `--help`.
 const HELP: &str = "\
@@ -67,9 +63,7 @@ fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>
         Err(error) if super::exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let daemons = context.block_on(async { Ok(store.daemons().await?) })?;
-    let now = Timestamp::now();
-    Ok(daemons.into_iter().filter(|daemon| now.since(daemon.seen_at) < SILENCE).collect())
+    context.block_on(async { Ok(server::living(&store).await?) })
 }
 
 fn rows_of(daemon: Daemon) -> Vec<Row> {

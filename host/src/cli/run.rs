@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::check::missing_directories;
+use super::check::{missing_directories, unserved_types};
 use super::context::{Context, store_options};
 use super::exit::{Code, Failure};
 use super::output;
@@ -113,6 +113,10 @@ fn reload(started_with: &Settings, new: Settings, registry: &Registry, pool: &Po
 /// Says what is worth knowing about settings that are taken.
 fn warn_of(settings: &Settings) {
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    unserved_types(settings).iter().for_each(|(message, cure)| tracing::warn!("{message}; {cure}"));
+    if !settings.plugins.dir.is_dir() {
+        tracing::warn!("there is no plugin directory `{}` yet", settings.plugins.dir.display());
+    }
     missing_directories(settings).iter().for_each(|(_, message)| tracing::warn!("{message}"));
 }
 

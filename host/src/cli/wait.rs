@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::{Code, tell};
 use super::output;
+use super::server::Server;
 use super::terminal::LiveLine;
 use super::when;
 use crate::queue::sqlite::SqliteStore;
@@ -18,23 +19,19 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often the line on the terminal is drawn anew.
 const DRAW: Duration = Duration::from_millis(100);
 
-/// A daemon that has not been heard of for so long is gone.
-const SILENCE: Duration = Duration::from_secs(20);
-
 /// Waits until the job has ended; the exit code tells how.
 pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
     let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
     let terminal = terminal.transpose().context("cannot listen to signals")?;
-    let mut watch = Watch { started: Instant::now(), limit, terminal, daemon: true };
+    let mut watch = Watch { started: Instant::now(), limit, terminal, server: Server::Serving };
     loop {
         let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
         if job.status.is_terminal() {
             drop(watch);
             return end_of(&job);
         }
-        if watch.terminal.is_some() && job.status == Status::Pending {
-            let now = Timestamp::now();
-            watch.daemon = store.daemons().await?.iter().any(|daemon| now.since(daemon.seen_at) < SILENCE);
+        if job.status == Status::Pending {
+            watch.server = Server::of(&job.job_type, store).await?;
         }
         if let Some(code) = watch.until_change(store, &job).await? {
             return Ok(code);
@@ -63,8 +60,8 @@ struct Watch {
     limit: Option<Duration>,
     /// The line that tells how far the job is, and Ctrl-C, which has to take it away. Elsewhere a signal ends the command at once.
     terminal: Option<(LiveLine, Signal)>,
-    /// Whether a daemon is there to run the job.
-    daemon: bool,
+    /// Whether a daemon is there to run the job while it is pending.
+    server: Server,
 }
 
 impl Watch {
@@ -100,28 +97,33 @@ impl Watch {
 
     fn give_up(&mut self, told: &str, job: &Job, code: Code) -> Code {
         self.terminal = None;
-        tell(told, Some(&format!("it goes on; `jobq show {}` tells what became of it", job.id)));
+        let pending = (job.status == Status::Pending).then_some(self.server);
+        let advice = pending.and_then(|server| server.advice(&job.job_type));
+        let goes_on = advice.unwrap_or_else(|| "it goes on".to_owned());
+        tell(told, Some(&format!("{goes_on}; `jobq show {}` tells what became of it", job.id)));
         code
     }
 
     fn draw(&mut self, job: &Job) {
         let waited = when::coarse(self.started.elapsed());
         if let Some((line, _)) = &mut self.terminal {
-            line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.daemon)));
+            line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.server)));
         }
     }
 }
 
 /// What the job is doing, in a few words.
-fn doing(job: &Job, daemon: bool) -> String {
+fn doing(job: &Job, server: Server) -> String {
     let due = when::of_job(job, Timestamp::now());
     match (job.status, &job.progress) {
         (Status::Running, Some((percent, message))) => format!("running, {percent}% {message}"),
         (Status::Failed, _) => {
             format!("attempt {} failed, again {due}: {}", job.attempts, job.error.as_deref().unwrap_or(""))
         }
-        (Status::Pending, _) if !daemon => "pending, and no daemon is running: `jobq run` starts one".to_owned(),
-        (Status::Pending, _) => format!("pending, {due}"),
+        (Status::Pending, _) => match server.advice(&job.job_type) {
+            Some(advice) => format!("pending, and {advice}"),
+            None => format!("pending, {due}"),
+        },
         (status, _) => status.to_string(),
     }
 }

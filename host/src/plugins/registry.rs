@@ -265,7 +265,13 @@ impl Keeper {
         }
         let types = self.types();
         let wanted: BTreeSet<Unit> = types.values().map(|source| (source.file.clone(), source.metering)).collect();
-        self.units.retain(|unit, _| wanted.contains(unit));
+        self.units.retain(|unit, _| {
+            let stays = wanted.contains(unit);
+            if !stays && !self.files.contains_key(&unit.0) {
+                tracing::warn!("plugin `{}` is gone: its type is not served, and its jobs wait", unit.0);
+            }
+            stays
+        });
         let mut at_rest = true;
         for unit in wanted {
             at_rest &= self.look_at(unit, &known);
@@ -281,7 +287,9 @@ impl Keeper {
         match self.files.get(&name) {
             None => {
                 *state = UnitState { state: state.state.take(), ..UnitState::default() };
-                state.set(State::Missing);
+                if state.set(State::Missing) {
+                    tracing::warn!("plugin `{name}` is not there: its types are not served, and their jobs wait");
+                }
             }
             Some(Err(reason)) => {
                 state.fingerprint = None;

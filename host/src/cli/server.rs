@@ -1,0 +1,50 @@
+//! Who would run a job, as the daemons of the queue have said.
+
+use std::time::Duration;
+
+use crate::queue::sqlite::SqliteStore;
+use crate::queue::{Daemon, Store, StoreError, Timestamp};
+
+/// A daemon that has not been heard of for so long is gone.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Whether somebody will run the jobs of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    /// A daemon serves it.
+    Serving,
+    /// Daemons are running, and none serves it.
+    Elsewhere,
+    /// No daemon is running.
+    Nobody,
+}
+
+impl Server {
+    /// What the daemons say of `job_type`.
+    pub(super) async fn of(job_type: &str, store: &SqliteStore) -> Result<Self, StoreError> {
+        let living = living(store).await?;
+        if living.is_empty() {
+            return Ok(Self::Nobody);
+        }
+        let mut plugins = living.iter().flat_map(|daemon| &daemon.plugins);
+        let serves = plugins.any(|plugin| plugin.job_type == job_type && plugin.state != "missing");
+        Ok(if serves { Self::Serving } else { Self::Elsewhere })
+    }
+
+    /// What to do about it, where somebody has to do something.
+    pub(super) fn advice(self, job_type: &str) -> Option<String> {
+        match self {
+            Self::Serving => None,
+            Self::Elsewhere => Some(format!("no running daemon serves `{job_type}`: see `jobq plugin list`")),
+            Self::Nobody => Some("no daemon is running on this queue: `jobq run` starts one".to_owned()),
+        }
+    }
+}
+
+/// The daemons that have been heard of lately.
+pub(super) async fn living(store: &SqliteStore) -> Result<Vec<Daemon>, StoreError> {
+    let now = Timestamp::now();
+    let mut daemons = store.daemons().await?;
+    daemons.retain(|daemon| now.since(daemon.seen_at) < SILENCE);
+    Ok(daemons)
+}
