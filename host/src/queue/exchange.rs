@@ -97,7 +97,7 @@ pub struct Receipt {
     pub peak_memory: Option<u64>,
     /// The `.wasm` that ran; `None` where none did.
     pub digest: Option<Digest>,
-    /// What it logged since the last [`Store::record`].
+    /// What it logged since the last [`Store::record`](super::Store::record).
     pub lines: Vec<LogLine>,
 }
 
