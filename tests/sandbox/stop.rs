@@ -12,9 +12,11 @@ async fn stopped(run: Run) -> Report {
     let tap = Arc::clone(&run.tap);
     let running = tokio::spawn(async move { run.alone().await });
     // On the one thread of this test, the guest has its first turn before this comes back.
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    tokio::task::yield_now().await;
     tap.stop();
-    running.await.expect("the host does not panic")
+    let report = running.await.expect("the host does not panic");
+    assert!(!report.duration.is_zero(), "it was stopped before it began");
+    report
 }
 
 #[tokio::test]
