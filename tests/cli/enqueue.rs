@@ -153,3 +153,15 @@ fn a_type_that_nothing_serves_can_be_forced() {
     let id = home.enqueue("later", "{}", &["--force"]);
     assert_eq!(home.show(&id)["type"], "later");
 }
+
+#[test]
+fn what_a_guest_says_does_not_move_the_cursor_of_whoever_waits() {
+    let home = home();
+    home.plugin("nul", "nul");
+    let daemon = home.daemon();
+    let said = home.jobq(&["enqueue", "nul", r#"{"in": "fatal"}"#, "--wait=100s"]);
+    assert_eq!(said.code, 100, "{said:?}");
+    assert!(said.stderr.contains("is dead: a"), "{said:?}");
+    assert!(!said.stderr.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
+    daemon.stop();
+}

@@ -142,3 +142,29 @@ fn write_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     written
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened_with_mode(mode: u32) -> (tempfile::TempDir, Cache) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let cache = Cache::open(dir.path());
+        (dir, cache)
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_not_trusted() {
+        for mode in [0o777, 0o770, 0o702] {
+            assert!(opened_with_mode(mode).1.dir.is_none(), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_can_only_read_is_closed_to_them() {
+        let (dir, cache) = opened_with_mode(0o755);
+        assert!(cache.dir.is_some());
+        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
+    }
+}
