@@ -1,12 +1,41 @@
-//! Whether another process has written.
+//! Whether somebody has written.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::{Queue, job};
 
+const PACE: Duration = Duration::from_millis(1);
+
 #[tokio::test]
-async fn ones_own_writes_are_no_change_from_elsewhere() {
+async fn the_first_look_finds_a_change_and_the_next_waits_for_one() {
     let queue = Queue::fresh();
-    assert!(!queue.store.changed_elsewhere().await.unwrap());
+    queue.store.change(PACE).await.unwrap();
+    let next = queue.store.change(PACE);
+    tokio::pin!(next);
+    assert!(timeout(Duration::from_millis(50), &mut next).await.is_err(), "nobody has written");
     queue.add(job("work")).await;
+    next.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_that_finds_nothing_is_no_change() {
+    let queue = Queue::fresh();
+    queue.store.change(PACE).await.unwrap();
     queue.claim(1).await;
-    assert!(!queue.store.changed_elsewhere().await.unwrap());
+    assert!(timeout(Duration::from_millis(50), queue.store.change(PACE)).await.is_err());
+}
+
+#[tokio::test]
+async fn everybody_who_waits_is_told() {
+    let queue = Queue::fresh();
+    queue.store.change(PACE).await.unwrap();
+    let both = async { tokio::join!(queue.store.change(PACE), queue.store.change(Duration::from_secs(3600))) };
+    tokio::pin!(both);
+    assert!(timeout(Duration::from_millis(20), &mut both).await.is_err());
+    queue.add(job("work")).await;
+    let (one, two) = both.await;
+    one.unwrap();
+    two.unwrap();
 }

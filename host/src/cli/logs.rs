@@ -50,10 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
             talk(format!("-- the job is {}", job.status));
         }
         while args.follow && !job.status.is_terminal() {
-            tokio::time::sleep(LOOK).await;
-            if !store.changed_elsewhere().await? {
-                continue;
-            }
+            store.change(LOOK).await?;
             let now = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
             print(&reader.next(&store, &args.id).await?, format, true)?;
             if format == Format::Table {

@@ -13,7 +13,7 @@ use super::when;
 use crate::queue::sqlite::SqliteStore;
 use crate::queue::{Id, Job, Status, Store, Timestamp};
 
-/// How often a wait looks whether another process has written.
+/// How often a wait looks whether somebody has written.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How often the line on the terminal is drawn anew.
@@ -78,19 +78,17 @@ impl Watch {
                 self.draw(job);
                 drawn = Some(Instant::now());
             }
-            let pause = left.map_or(LOOK, |left| left.min(LOOK));
-            match &mut self.terminal {
-                None => tokio::time::sleep(pause).await,
-                Some((_, ctrl_c)) => tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    _ = ctrl_c.recv() => {
-                        let told = format!("interrupted; job {} is {}", job.id, job.status);
-                        return Ok(Some(self.give_up(&told, job, Code::Interrupted)));
-                    }
-                },
-            }
-            if store.changed_elsewhere().await? {
-                return Ok(None);
+            let pause = left.map_or(DRAW, |left| left.min(DRAW));
+            tokio::select! {
+                change = store.change(LOOK) => {
+                    change?;
+                    return Ok(None);
+                }
+                () = tokio::time::sleep(pause) => {}
+                () = interrupt(&mut self.terminal) => {
+                    let told = format!("interrupted; job {} is {}", job.id, job.status);
+                    return Ok(Some(self.give_up(&told, job, Code::Interrupted)));
+                }
             }
         }
     }
@@ -109,6 +107,14 @@ impl Watch {
         if let Some((line, _)) = &mut self.terminal {
             line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.server)));
         }
+    }
+}
+
+/// Returns at a Ctrl-C that is listened to.
+async fn interrupt(terminal: &mut Option<(LiveLine, Signal)>) {
+    match terminal {
+        Some((_, ctrl_c)) => _ = ctrl_c.recv().await,
+        None => std::future::pending().await,
     }
 }
 

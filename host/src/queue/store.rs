@@ -79,8 +79,9 @@ pub trait Store: Send + Sync + 'static {
     /// What [`prune`](Self::prune) would delete at this moment, had it no limit.
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError>;
 
-    /// Whether another process has written since the last call. Costs microseconds, so it may be asked often.
-    async fn changed_elsewhere(&self) -> Result<bool, StoreError>;
+    /// Returns once somebody, this process included, has written since the last call returned. Looks every `pace`, for
+    /// microseconds; the first call of all returns at once.
+    async fn change(&self, pace: Duration) -> Result<(), StoreError>;
 
     /// The unfinished job that holds `key`, leaving out the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;

@@ -120,7 +120,6 @@ impl Dispatcher {
     fn woken(&mut self) {
         self.wakes += 1;
         self.hungry = true;
-        self.pause = self.options.borrow().poll_interval;
     }
 
     fn look_if_due(&mut self) {

@@ -102,7 +102,7 @@ impl Pool {
         chore(Box::pin(keeper::keep(shared.clone(), current.clone())));
         chore(Box::pin(cleaner::clean(shared.clone(), current.clone())));
         chore(Box::pin(herald::announce(shared.clone(), current.clone())));
-        chore(Box::pin(look_elsewhere(shared.clone(), current.clone())));
+        chore(Box::pin(look_for_changes(shared.clone(), current.clone())));
         chore(Box::pin(look_at_handlers(shared.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
@@ -177,15 +177,20 @@ fn worker_name() -> String {
     format!("{host}-{}-{:08x}", std::process::id(), fastrand::u32(..))
 }
 
-/// Wakes the pool when another process has written to the queue.
-async fn look_elsewhere(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+/// Wakes the pool when somebody has written to the queue.
+async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) {
     loop {
-        let pause = options.borrow().poll_interval;
-        tokio::time::sleep(pause).await;
-        match shared.store.changed_elsewhere().await {
-            Ok(true) => shared.wake.notify_one(),
-            Ok(false) => {}
-            Err(error) => tracing::warn!("cannot look for new jobs: {error}"),
+        let pace = options.borrow_and_update().poll_interval;
+        let change = tokio::select! {
+            change = shared.store.change(pace) => change,
+            Ok(()) = options.changed() => continue,
+        };
+        match change {
+            Ok(()) => shared.wake.notify_one(),
+            Err(error) => {
+                tracing::warn!("cannot look for new jobs: {error}");
+                tokio::time::sleep(pace).await;
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
 use jobq::queue::{Store, StoreError};
+use tokio::time::timeout;
 
 use super::File;
 use crate::store::{claim, job, receipt};
@@ -21,16 +22,15 @@ async fn what_one_store_writes_the_other_claims() {
 
 #[tokio::test]
 async fn a_write_from_elsewhere_is_seen_once() {
+    const PACE: Duration = Duration::from_millis(1);
     let file = File::new();
     let (one, two) = (file.store(), file.store());
-    one.changed_elsewhere().await.unwrap();
+    one.change(PACE).await.unwrap();
     two.enqueue(vec![job("work")]).await.unwrap();
-    assert!(one.changed_elsewhere().await.unwrap());
-    assert!(!one.changed_elsewhere().await.unwrap());
+    one.change(PACE).await.unwrap();
+    assert!(timeout(Duration::from_millis(50), one.change(PACE)).await.is_err());
     file.foreign().execute("INSERT INTO jobs (type) VALUES ('work')", []).unwrap();
-    assert!(one.changed_elsewhere().await.unwrap());
-    one.enqueue(vec![job("work")]).await.unwrap();
-    assert!(!one.changed_elsewhere().await.unwrap());
+    one.change(PACE).await.unwrap();
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
     foreign.execute_batch("BEGIN IMMEDIATE; INSERT INTO jobs (type) VALUES ('foreign')").unwrap();
 
     assert!(store.claim(claim("work", 9)).await.unwrap().jobs.is_empty());
-    assert!(!store.changed_elsewhere().await.unwrap());
+    store.change(Duration::from_millis(1)).await.unwrap();
     let writes: Vec<_> = (0..50)
         .map(|_| {
             let store = store.clone();

@@ -1,15 +1,15 @@
 //! The queue in a SQLite file.
 //!
 //! One file for each verb of [`Store`], with its SQL on top; each is a function of a `session` and its arguments.
-//! `writer` runs those that write, many in one transaction; `readers` those that only look.
+//! `writer` runs those that write, many in one transaction; `readers` those that only look; `lookout` tells that somebody wrote.
 
 use std::path::{self, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::lookout::Lookout;
 use self::place::FilePlace;
 use self::readers::Readers;
 use self::session::Session;
@@ -22,7 +22,6 @@ use super::{
 
 mod attempts;
 mod cancel;
-mod changed;
 mod claim;
 mod complete;
 mod counts;
@@ -35,6 +34,7 @@ mod give_back;
 mod ledger;
 mod list;
 mod logs;
+mod lookout;
 mod migrations;
 mod open;
 mod place;
@@ -112,9 +112,8 @@ pub fn version() -> &'static str {
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
+    lookout: Lookout,
     place: FilePlace,
-    /// What [`Store::changed_elsewhere`] saw the last time.
-    seen: AtomicI64,
 }
 
 impl SqliteStore {
@@ -125,12 +124,11 @@ impl SqliteStore {
     pub fn open(options: Options, mode: OpenMode) -> Result<Self, OpenError> {
         let options = Options { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
-        let seen: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         Ok(Self {
             writer: Writer::start(connection, options.table.clone(), options.patience)?,
             readers: Readers::start(options.database.clone(), options.table)?,
+            lookout: Lookout::start(options.database.clone())?,
             place: FilePlace::of(&options.database),
-            seen: AtomicI64::new(seen),
         })
     }
 
@@ -139,6 +137,7 @@ impl SqliteStore {
     /// Waits for a foreign lock as every write does.
     pub async fn close(&self) {
         self.readers.close().await;
+        self.lookout.close().await;
         self.writer.close().await;
     }
 }
@@ -255,17 +254,8 @@ impl Store for SqliteStore {
         self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
-    async fn changed_elsewhere(&self) -> Result<bool, StoreError> {
-        let version = self
-            .writer
-            .look_then_write(
-                Place::First,
-                (),
-                |db, ()| changed::data_version(db).map(Some),
-                |db, ()| changed::data_version(db),
-            )
-            .await?;
-        Ok(self.seen.swap(version, Ordering::Relaxed) != version)
+    async fn change(&self, pace: Duration) -> Result<(), StoreError> {
+        self.lookout.change(pace).await
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {

@@ -9,9 +9,7 @@ use rusqlite::Result;
 use super::session::Session;
 use super::{OpenMode, Options, TableName, open};
 use super::{attempts, renew, rescue, retry, select, snooze};
-use super::{
-    cancel, changed, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release,
-};
+use super::{cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release};
 use crate::queue::{
     Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
     Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want,
@@ -106,7 +104,6 @@ fn run_every_verb(db: &Session<'_>) {
     rescue::rescue(db, &Policies::default(), db.now(), 9).unwrap();
     let all = Some(Duration::ZERO);
     prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
-    changed::data_version(db).unwrap();
     daemons::announce(db, &daemon()).unwrap();
     daemons::retire(db, "tester").unwrap();
 }
