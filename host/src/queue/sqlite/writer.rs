@@ -4,13 +4,14 @@
 //! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
 //! the next gathers.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rusqlite::{Connection, Result};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::session::Session;
@@ -19,6 +20,9 @@ use crate::queue::StoreError;
 
 /// More commands than this wait for the next transaction.
 const MOST: usize = 1024;
+
+/// More answers than this are given by the runtime, not by the thread: to wake a task from outside costs several times as much.
+const FEW: usize = 4;
 
 /// How often somebody is told that a foreign lock is still waited for.
 const REMINDER: Duration = Duration::from_secs(5);
@@ -44,6 +48,8 @@ type Look<R, T> = fn(&Session<'_>, &R) -> Result<Option<T>>;
 pub(super) struct Writer {
     inbox: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Where the first command came from.
+    runtime: Arc<OnceLock<Handle>>,
 }
 
 enum Message {
@@ -54,12 +60,14 @@ enum Message {
 impl Writer {
     pub(super) fn start(connection: Connection, table: TableName, patience: Option<Duration>) -> io::Result<Self> {
         let (inbox, waiting) = mpsc::channel();
+        let runtime = Arc::new(OnceLock::new());
+        let answering = Arc::clone(&runtime);
         let serve = move || {
-            Desk { session: Session::new(&connection, &table), waiting, patience }.serve();
+            Desk { session: Session::new(&connection, &table), waiting, patience, runtime: answering }.serve();
             close(connection);
         };
         let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
-        Ok(Self { inbox, thread: Mutex::new(Some(thread)) })
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)), runtime })
     }
 
     /// Runs `write` in the next transaction.
@@ -99,6 +107,7 @@ impl Writer {
         R: Send + 'static,
         T: Send + 'static,
     {
+        self.runtime.get_or_init(Handle::current);
         let (reply, answer) = oneshot::channel();
         let command = Command { place, request, look, write, outcome: None, reply };
         self.inbox.send(Message::Do(Box::new(command))).map_err(|_| StoreError::Closed)?;
@@ -181,11 +190,33 @@ impl<R: Send, T: Send> Step for Command<R, T> {
 
 type Batch = Vec<Box<dyn Step>>;
 
+/// What has been decided and not yet been told. Tells it when it is dropped, wherever that is.
+struct Answers {
+    batch: Batch,
+    committed: Result<(), StoreError>,
+}
+
+impl Answers {
+    /// Lets the runtime tell it, where there is much to tell.
+    fn give(self, runtime: Option<&Handle>) {
+        if let Some(runtime) = runtime.filter(|_| self.batch.len() > FEW) {
+            runtime.spawn(async move { drop(self) });
+        }
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.batch.drain(..).for_each(|step| step.answer(&self.committed));
+    }
+}
+
 /// The thread's side.
 struct Desk<'c> {
     session: Session<'c>,
     waiting: Receiver<Message>,
     patience: Option<Duration>,
+    runtime: Arc<OnceLock<Handle>>,
 }
 
 impl Desk<'_> {
@@ -226,8 +257,7 @@ impl Desk<'_> {
             return batch;
         }
         if let Err(error) = self.session.execute("BEGIN", []) {
-            let failed = Err(error.into());
-            batch.into_iter().for_each(|step| step.answer(&failed));
+            Answers { batch, committed: Err(error.into()) }.give(self.runtime.get());
             return Batch::new();
         }
         self.session.tick();
@@ -248,8 +278,8 @@ impl Desk<'_> {
             Failure::Rows => self.transact(&mut batch, apart),
             failure => Err(failure),
         });
-        let verdict = committed.map_err(Failure::into_store_error);
-        batch.into_iter().for_each(|step| step.answer(&verdict));
+        let committed = committed.map_err(Failure::into_store_error);
+        Answers { batch, committed }.give(self.runtime.get());
     }
 
     fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
@@ -396,13 +426,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
         let (inbox, waiting) = mpsc::channel();
-        let writer = Writer { inbox, thread: Mutex::new(None) };
+        let writer = Writer { inbox, thread: Mutex::new(None), runtime: Arc::default() };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
         std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         drop(call);
         drop(writer);
         let table = TableName::default();
-        Desk { session: Session::new(&connection, &table), waiting, patience: None }.serve();
+        let runtime = Arc::default();
+        Desk { session: Session::new(&connection, &table), waiting, patience: None, runtime }.serve();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);
     }
