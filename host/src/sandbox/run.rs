@@ -97,6 +97,7 @@ fn store(plugin: &Plugin, host: Host, limits: &Limits) -> Store<Host> {
 /// Called at every tick a guest runs through: ends it, or lets the others have a turn.
 fn on_tick(store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
     let host = store.data();
+    host.output.tap().tick();
     if host.output.tap().is_stopped() {
         return Err(Cut::Stopped.into());
     }

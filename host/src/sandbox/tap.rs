@@ -1,6 +1,6 @@
 //! What the outside can hear from a running guest and tell it, shared by both sides.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -37,7 +37,12 @@ pub struct Tap {
     cancelled: AtomicBool,
     stopped: AtomicBool,
     stop: Notify,
+    /// Ticks at which the guest was computing.
+    ticks: AtomicU32,
 }
+
+/// A guest that was met computing at so many ticks is a long computation.
+const LONG: u32 = 2;
 
 #[derive(Debug, Default)]
 struct Heard {
@@ -81,6 +86,16 @@ impl Tap {
     /// Whether [`cancel`](Self::cancel) has been called.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Whether the guest has computed for some 10 ms by now, waits not counted.
+    pub fn has_computed_long(&self) -> bool {
+        self.ticks.load(Ordering::Relaxed) >= LONG
+    }
+
+    /// Takes note that the guest was met computing.
+    pub fn tick(&self) {
+        self.ticks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -27,15 +27,15 @@ impl Live {
         self.lock().insert(lease, Stage::Ready);
     }
 
-    /// Its guest wants to start; `None` when it must not, for the lease no longer holds.
-    pub(super) fn start(&self, lease: Lease) -> Option<Arc<Tap>> {
-        let mut attempts = self.lock();
-        if let Some(Stage::Stale) | None = attempts.get(&lease) {
-            return None;
+    /// Its guest wants to start; `false` when it must not, for the lease no longer holds.
+    pub(super) fn start(&self, lease: Lease, tap: &Arc<Tap>) -> bool {
+        match self.lock().get_mut(&lease) {
+            Some(Stage::Stale) | None => false,
+            Some(stage) => {
+                *stage = Stage::Running(tap.clone());
+                true
+            }
         }
-        let tap = Arc::new(Tap::default());
-        attempts.insert(lease, Stage::Running(tap.clone()));
-        Some(tap)
     }
 
     /// The lease no longer holds. Returns the tap of the guest that runs on it.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::dispatcher::Dispatcher;
+use super::lanes::Lanes;
 use super::live::Live;
 use super::{Handlers, Options, Rules, cleaner, herald, keeper};
 use crate::queue::{Claims, JobType, Store, StoreError, Timestamp};
@@ -59,6 +60,7 @@ pub(super) struct Shared {
     pub(super) rules: ArcSwap<Rules>,
     pub(super) live: Live,
     pub(super) attempts: TaskTracker,
+    pub(super) lanes: Lanes,
     pub(super) recorded: AtomicU64,
     /// The queue was deleted or replaced under this pool.
     pub(super) gone: CancellationToken,
@@ -89,6 +91,7 @@ impl Pool {
             rules: ArcSwap::from_pointee(options.rules.clone()),
             live: Live::default(),
             attempts: TaskTracker::new(),
+            lanes: Lanes::default(),
             recorded: AtomicU64::new(0),
             gone: CancellationToken::new(),
             worker: worker_name().into(),

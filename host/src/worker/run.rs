@@ -14,11 +14,19 @@ use crate::sandbox::{self, Call, Limits, Tap};
 /// The longest pause between two tries to write down how an attempt ended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the handler of a leased job and records how it ended.
+/// Runs the handler of a leased job and records how it ended, where there is room for one of its length.
 pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>) {
+    let tap = Arc::new(Tap::default());
+    let attempt = run_and_record(shared.clone(), job, handler, tap.clone());
+    shared.lanes.run(&tap, attempt).await;
+}
+
+async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>, tap: Arc<Tap>) {
     let slot = Slot { shared: &shared, job: &job, started: Instant::now() };
     let _lease = Held { shared: &shared, lease: job.lease };
-    let Some(tap) = shared.live.start(job.lease) else { return };
+    if !shared.live.start(job.lease, &tap) {
+        return;
+    }
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease));
