@@ -15,12 +15,13 @@ use self::readers::Readers;
 use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine, Moved,
+    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease, LogLine, Moved,
     NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
     Status, Store, StoreError, Timestamp,
 };
 
 mod attempts;
+mod audit;
 mod cancel;
 mod changed;
 mod claim;
@@ -54,6 +55,7 @@ mod snooze;
 mod table_name;
 mod writer;
 
+pub use audit::Audit;
 pub use open::{OpenError, OpenMode};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
@@ -132,6 +134,20 @@ impl SqliteStore {
             place: FilePlace::of(&options.database),
             seen: AtomicI64::new(seen),
         })
+    }
+
+    /// Transactions that this store has committed since it was opened: what a durable queue pays the disk for.
+    pub fn commits(&self) -> u64 {
+        self.writer.commits()
+    }
+
+    /// Compares the jobs of one type with the ledger of their attempts. Reads every one of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn audit(&self, job_type: &JobType) -> Result<Audit, StoreError> {
+        let job_type = job_type.clone();
+        self.readers.read(move |db| audit::audit(db, &job_type)).await
     }
 
     /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.

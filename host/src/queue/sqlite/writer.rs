@@ -4,8 +4,9 @@
 //! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
 //! the next gathers.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -44,6 +45,7 @@ type Look<R, T> = fn(&Session<'_>, &R) -> Result<Option<T>>;
 pub(super) struct Writer {
     inbox: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    commits: Arc<AtomicU64>,
 }
 
 enum Message {
@@ -54,12 +56,19 @@ enum Message {
 impl Writer {
     pub(super) fn start(connection: Connection, table: TableName, patience: Option<Duration>) -> io::Result<Self> {
         let (inbox, waiting) = mpsc::channel();
+        let commits = Arc::new(AtomicU64::new(0));
+        let counter = commits.clone();
         let serve = move || {
-            Desk { session: Session::new(&connection, &table), waiting, patience }.serve();
+            Desk { session: Session::new(&connection, &table), waiting, patience, commits: &counter }.serve();
             close(connection);
         };
         let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
-        Ok(Self { inbox, thread: Mutex::new(Some(thread)) })
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)), commits })
+    }
+
+    /// Transactions that were committed since the start; those that only looked do not count.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Runs `write` in the next transaction.
@@ -186,6 +195,7 @@ struct Desk<'c> {
     session: Session<'c>,
     waiting: Receiver<Message>,
     patience: Option<Duration>,
+    commits: &'c AtomicU64,
 }
 
 impl Desk<'_> {
@@ -255,8 +265,9 @@ impl Desk<'_> {
     fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
         self.begin()?;
         let done = run(&self.session, batch).and_then(|()| self.session.execute("COMMIT", []));
-        if done.is_err() {
-            self.roll_back();
+        match done {
+            Ok(_) => _ = self.commits.fetch_add(1, Ordering::Relaxed),
+            Err(_) => self.roll_back(),
         }
         done.map(|_| ()).map_err(Failure::from)
     }
@@ -396,13 +407,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
         let (inbox, waiting) = mpsc::channel();
-        let writer = Writer { inbox, thread: Mutex::new(None) };
+        let commits = Arc::new(AtomicU64::new(0));
+        let writer = Writer { inbox, thread: Mutex::new(None), commits: commits.clone() };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
         std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         drop(call);
         drop(writer);
         let table = TableName::default();
-        Desk { session: Session::new(&connection, &table), waiting, patience: None }.serve();
+        Desk { session: Session::new(&connection, &table), waiting, patience: None, commits: &commits }.serve();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);
     }
