@@ -1,8 +1,8 @@
 //! After the measuring: whether each job was done exactly once, by its row and by the ledger of attempts.
 
-use super::rig::Remains;
 use super::subject::Subject;
 use crate::cli::exit::{Code, Failure};
+use crate::queue::sqlite::SqliteStore;
 use crate::queue::{Filter, Status, Store};
 
 /// What became of the jobs of a run.
@@ -13,11 +13,20 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Compares the queue with the `jobs` that were enqueued for `subject`.
-    pub(super) async fn check(remains: &Remains, subject: &Subject, jobs: usize) -> anyhow::Result<Self> {
-        let audit = remains.store.audit(&subject.job_type).await?;
-        let jobs = jobs as u64;
-        if audit.jobs == jobs && audit.once == jobs {
+    /// Compares the queue with the `jobs` that were enqueued for `subject`, all of which must be done.
+    pub(super) async fn check(store: &SqliteStore, subject: &Subject, jobs: usize) -> anyhow::Result<Self> {
+        Self::check_some(store, subject, jobs, jobs).await
+    }
+
+    /// Compares the queue with the `jobs` that were enqueued for `subject`, of which at least `done` must be done.
+    pub(super) async fn check_some(
+        store: &SqliteStore,
+        subject: &Subject,
+        jobs: usize,
+        done: usize,
+    ) -> anyhow::Result<Self> {
+        let audit = store.audit(&subject.job_type).await?;
+        if audit.jobs == jobs as u64 && audit.completed >= done as u64 && audit.once == audit.completed {
             return Ok(Self { problem: None });
         }
         let mut problem = format!(
@@ -25,7 +34,7 @@ impl Delivery {
             audit.jobs, audit.completed, audit.once
         );
         let dead = Filter { status: Some(Status::Dead), job_type: Some(subject.job_type.to_string()), limit: 1 };
-        if let Some(job) = remains.store.list(dead).await?.pop() {
+        if let Some(job) = store.list(dead).await?.pop() {
             problem += &format!("; one died: {}", job.error.unwrap_or_default());
         }
         Ok(Self { problem: Some(problem) })
@@ -34,6 +43,11 @@ impl Delivery {
     /// Whether each job was done once.
     pub(super) const fn once(&self) -> bool {
         self.problem.is_none()
+    }
+
+    /// Whether each job of all these was.
+    pub(super) fn all_once(deliveries: &[Self]) -> bool {
+        deliveries.iter().all(Self::once)
     }
 
     /// For the end, when the figures are printed.

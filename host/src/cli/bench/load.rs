@@ -9,19 +9,22 @@ use tokio::task::JoinSet;
 
 use super::rig::Rig;
 use super::subject::Subject;
+use crate::cli::parse::positive;
 use crate::queue::Store;
+use crate::queue::sqlite::SqliteStore;
+use crate::worker::Waker;
 
 /// How much is enqueued, and how.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Load {
     /// How many jobs
-    #[arg(long, default_value = "50000")]
+    #[arg(long, default_value = "50000", value_parser = positive::<NonZeroUsize>)]
     pub(super) jobs: NonZeroUsize,
     /// How many enqueues are under way at once
-    #[arg(long, default_value = "256")]
+    #[arg(long, default_value = "256", value_parser = positive::<NonZeroUsize>)]
     pub(super) outstanding: NonZeroUsize,
     /// Jobs in one enqueue
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     pub(super) batch: NonZeroUsize,
 }
 
@@ -40,23 +43,29 @@ impl Load {
     pub(super) async fn drive(self, rig: &Rig, subject: &Subject) -> anyhow::Result<Driven> {
         let (ended, commits) = (rig.pool.recorded(), rig.store.commits());
         let started = Instant::now();
-        self.enqueue(rig, subject).await?;
+        self.enqueue(&rig.store, Some(&rig.pool.waker()), subject).await?;
         let enqueued = started.elapsed();
         rig.await_ends(ended + self.jobs.get() as u64).await?;
         Ok(Driven { enqueued, total: started.elapsed(), commits: rig.store.commits() - commits })
     }
 
-    async fn enqueue(self, rig: &Rig, subject: &Subject) -> anyhow::Result<()> {
+    /// Enqueues all jobs; without a `waker` the pool is in another process and finds them by itself.
+    pub(super) async fn enqueue(
+        self,
+        store: &Arc<SqliteStore>,
+        waker: Option<&Waker>,
+        subject: &Subject,
+    ) -> anyhow::Result<()> {
         let left = Arc::new(AtomicUsize::new(self.jobs.get()));
         let subject = Arc::new(subject.clone());
         let mut clients = JoinSet::new();
         for _ in 0..self.outstanding.get() {
-            let (store, waker) = (rig.store.clone(), rig.pool.waker());
+            let (store, waker) = (store.clone(), waker.cloned());
             let (left, subject) = (left.clone(), subject.clone());
             clients.spawn(async move {
                 while let Some(count) = take(&left, self.batch.get()) {
                     store.enqueue((0..count).map(|_| subject.job()).collect()).await?;
-                    waker.wake();
+                    waker.iter().for_each(Waker::wake);
                 }
                 anyhow::Ok(())
             });

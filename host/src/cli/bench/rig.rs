@@ -61,7 +61,16 @@ impl Rig {
         handlers: Arc<dyn Handlers>,
         options: Options,
     ) -> anyhow::Result<Self> {
-        let home = tempfile::Builder::new().prefix("queue-").tempdir_in(ground)?;
+        Self::start_in(home(ground)?, durability, handlers, options)
+    }
+
+    /// Starts the pool on the queue in `home`, which is made where it is missing.
+    pub(super) fn start_in(
+        home: TempDir,
+        durability: Durability,
+        handlers: Arc<dyn Handlers>,
+        options: Options,
+    ) -> anyhow::Result<Self> {
         let store = Arc::new(open(home.path(), durability)?);
         let rules = &options.rules;
         let limits = rules.by_type.values().chain([&rules.default]).map(|rule| rule.limits.timeout);
@@ -118,13 +127,22 @@ pub(super) struct Remains {
     _home: TempDir,
 }
 
-/// A queue below `home`, made where it is missing.
+/// A directory for a queue; deleted when it is dropped.
+pub(super) fn home(ground: &Path) -> anyhow::Result<TempDir> {
+    Ok(tempfile::Builder::new().prefix("queue-").tempdir_in(ground)?)
+}
+
+/// The queue in `home`, made where it is missing.
 pub(super) fn open(home: &Path, durability: Durability) -> anyhow::Result<SqliteStore> {
+    Ok(SqliteStore::open(store_options(home, durability), OpenMode::Create)?)
+}
+
+/// How the queue in `home` is opened.
+pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::Options {
     let durability = match durability {
         Durability::Full => sqlite::Durability::Full,
         Durability::Normal => sqlite::Durability::Normal,
     };
     let database = home.join("jobq.db");
-    let options = sqlite::Options { database, table: TableName::default(), durability, patience: None };
-    Ok(SqliteStore::open(options, OpenMode::Create)?)
+    sqlite::Options { database, table: TableName::default(), durability, patience: None }
 }

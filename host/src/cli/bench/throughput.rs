@@ -19,6 +19,7 @@ use super::subject::{Named, Subject, SubjectArgs, filler};
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
+use crate::cli::parse::positive;
 use crate::worker::{Handlers, NativeHandlers, Options};
 
 /// Examples for `--help`.
@@ -43,10 +44,10 @@ pub(in crate::cli) struct Args {
     #[command(flatten)]
     subject: SubjectArgs,
     /// Attempts at once [default: as in the settings]
-    #[arg(long)]
+    #[arg(long, value_parser = positive::<NonZeroU32>)]
     concurrency: Option<NonZeroU32>,
     /// Measure so many times; the figures are medians
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     /// Measure the usual combinations one after the other, and print a table or an array
     #[arg(long, conflicts_with_all = ["outstanding", "batch", "durability", "payload", "payload_bytes"])]
@@ -212,7 +213,7 @@ async fn through_a_queue(
     let rig = Rig::start(ground, case.durability, handlers, options.clone())?;
     let driven = case.load.drive(&rig, &case.subject).await?;
     let remains = rig.stop().await;
-    let delivery = Delivery::check(&remains, &case.subject, case.load.jobs.get()).await?;
+    let delivery = Delivery::check(&remains.store, &case.subject, case.load.jobs.get()).await?;
     remains.store.close().await;
     Ok((driven, delivery))
 }

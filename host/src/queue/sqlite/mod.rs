@@ -27,6 +27,7 @@ mod changed;
 mod claim;
 mod complete;
 mod counts;
+mod crowd;
 mod daemons;
 mod enqueue;
 mod fail;
@@ -56,6 +57,7 @@ mod table_name;
 mod writer;
 
 pub use audit::Audit;
+pub use crowd::{Crowd, crowd};
 pub use open::{OpenError, OpenMode};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
