@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child as Process, Command, ExitStatus, Stdio};
+use std::process::{Child as Process, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -26,7 +26,8 @@ type Line = (Instant, String);
 pub(super) struct Child {
     process: Process,
     lines: mpsc::UnboundedReceiver<Line>,
-    said: Vec<String>,
+    /// The last that was heard of it.
+    last: String,
     started: Instant,
 }
 
@@ -45,27 +46,37 @@ impl Child {
         std::thread::spawn(move || {
             BufReader::new(stderr).lines().map_while(Result::ok).all(|line| sender.send((Instant::now(), line)).is_ok())
         });
-        Ok(Self { process, lines, said: Vec::new(), started })
+        Ok(Self { process, lines, last: String::new(), started })
     }
 
-    /// Waits for a line with `text`, and tells how long after its start it came.
+    /// Waits until it has said each of these texts so many times, and tells how long after its start each was complete.
     ///
     /// # Errors
-    /// When it ends without.
-    pub(super) async fn await_line(&mut self, text: &str) -> anyhow::Result<Duration> {
-        let search = async {
-            while let Some((at, line)) = self.lines.recv().await {
-                let found = line.contains(text);
-                self.said.push(line);
-                if found {
-                    return Some(at);
+    /// When it ends before.
+    pub(super) async fn await_lines<const N: usize>(
+        &mut self,
+        wanted: [(&str, usize); N],
+    ) -> anyhow::Result<[Duration; N]> {
+        let (mut left, mut times) = (wanted, [Duration::ZERO; N]);
+        let listen = async {
+            while left.iter().any(|(_, count)| *count > 0) {
+                let (at, line) = self.lines.recv().await?;
+                for ((text, count), time) in left.iter_mut().zip(&mut times) {
+                    if *count > 0 && line.contains(*text) {
+                        *count -= 1;
+                        *time = at - self.started;
+                    }
                 }
+                self.last = line;
             }
-            None
+            Some(())
         };
-        match tokio::time::timeout(PATIENCE, search).await {
-            Ok(Some(at)) => Ok(at - self.started),
-            _ => Err(self.complaint(&format!("did not say `{text}`"))),
+        match tokio::time::timeout(PATIENCE, listen).await {
+            Ok(Some(())) => Ok(times),
+            _ => {
+                let missing = left.iter().find(|(_, count)| *count > 0).map_or("", |(text, _)| text);
+                Err(self.complaint(&format!("did not say `{missing}`")))
+            }
         }
     }
 
@@ -89,24 +100,20 @@ impl Child {
         while started.elapsed() < PATIENCE {
             match self.process.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(self.failed(status)),
+                Some(status) => return Err(self.complaint(&format!("ended with {status}"))),
                 None => tokio::time::sleep(LOOK).await,
             }
         }
         Err(self.complaint("did not end"))
     }
 
-    fn failed(&mut self, status: ExitStatus) -> anyhow::Error {
-        self.complaint(&format!("ended with {status}"))
-    }
-
-    /// With the last it said.
     fn complaint(&mut self, what: &str) -> anyhow::Error {
         while let Ok((_, line)) = self.lines.try_recv() {
-            self.said.push(line);
+            self.last = line;
         }
-        let last = self.said.last().map_or_else(String::new, |line| format!("; the last it said was: {line}"));
-        Failure::new(Code::Unexpected, format!("another process of jobq {what}{last}")).into()
+        let last = if self.last.is_empty() { "nothing" } else { &self.last };
+        let message = format!("another process of jobq {what}; the last it said was: {last}");
+        Failure::new(Code::Unexpected, message).into()
     }
 }
 

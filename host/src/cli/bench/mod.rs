@@ -4,20 +4,28 @@
 //! - `ground`: a directory that is gone afterwards, whatever happens; `machine`: what the figures were measured on.
 //! - `subject`: the handler and its payload; `guests`: the sandbox with that handler loaded.
 //! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
+//! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
+//! - `stopwatch`: when a handler's first instruction ran.
 //! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles.
 
 mod child;
 mod client;
+mod daemon;
 mod delivery;
 mod disk;
+mod fairness;
 mod figures;
 mod ground;
 mod guests;
+mod held;
+mod idle;
 mod latency;
 mod load;
 mod machine;
+mod memory;
 mod rig;
 mod scale;
+mod start;
 mod stopwatch;
 mod subject;
 mod throughput;
@@ -40,6 +48,21 @@ pub(super) enum Command {
     /// Throughput beside a million rows that should not matter
     #[command(after_help = scale::HELP)]
     Scale(scale::Args),
+    /// Cores and wake-ups that a daemon without work takes
+    #[command(after_help = idle::HELP)]
+    Idle(idle::Args),
+    /// How long a daemon takes until it is ready
+    #[command(after_help = start::HELP)]
+    Start(start::Args),
+    /// Memory of a daemon, idle and at full load
+    #[command(after_help = memory::HELP)]
+    Memory(memory::Args),
+    /// Ten thousand attempts that hold a lease at once
+    #[command(after_help = held::HELP)]
+    Held(held::Args),
+    /// One type's throughput and the timers, beside another type that loops in half of the slots
+    #[command(after_help = fairness::HELP)]
+    Fairness(fairness::Args),
     /// The other process of `latency`
     #[command(hide = true)]
     Stranger(latency::StrangerArgs),
@@ -51,6 +74,11 @@ pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Client(args) => client::run(&args, context),
         Command::Latency(args) => latency::run(&args, context),
         Command::Scale(args) => scale::run(&args, context),
+        Command::Idle(args) => idle::run(&args, context),
+        Command::Start(args) => start::run(&args, context),
+        Command::Memory(args) => memory::run(&args, context),
+        Command::Held(args) => held::run(&args, context),
+        Command::Fairness(args) => fairness::run(&args, context),
         Command::Stranger(args) => latency::run_stranger(&args, context),
     }
 }
