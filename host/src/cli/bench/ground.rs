@@ -36,8 +36,9 @@ impl Place {
         let done = runtime.block_on(until_interrupted(work(ground.path().to_owned())));
         runtime.shutdown_timeout(LAST_WORDS);
         let left = ground.path().display().to_string();
-        ground.close().with_context(|| format!("cannot delete `{left}`"))?;
-        done
+        let closed = ground.close().with_context(|| format!("cannot delete `{left}`"));
+        let done = done?;
+        closed.map(|()| done)
     }
 
     fn make(&self) -> anyhow::Result<TempDir> {

@@ -11,6 +11,7 @@ use super::delivery::Delivery;
 use super::ground::Place;
 use super::guests::Guests;
 use super::machine::Machine;
+use super::observer::Observer;
 use super::rig::{self, Durability, Rig};
 use super::subject::Subject;
 use super::vitals::{Vitals, megabytes};
@@ -18,7 +19,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
 use crate::cli::parse::{duration, positive};
-use crate::queue::{JobType, Payload, Status, Store};
+use crate::queue::{JobType, Payload, Store};
 use crate::sandbox::Limits;
 use crate::worker::{Options, Rule};
 
@@ -37,7 +38,7 @@ const SLEEP: &[u8] = include_bytes!("../../../../tests/guests/sleep.wasm");
 /// Jobs in one enqueue.
 const BATCH: usize = 1000;
 
-/// How often it is looked how many are held.
+/// How often it is looked how many are there.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a guest may take longer than it sleeps.
@@ -57,7 +58,7 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// The most that held a lease at once.
+    /// The most that held a lease at once, each with its guest in the sandbox.
     held_at_once: u64,
     seconds_to_hold: f64,
     rss_before_mb: f64,
@@ -102,14 +103,17 @@ async fn measure(
 ) -> anyhow::Result<(Report, Delivery)> {
     let machine = Machine::look(ground);
     let guests = Guests::load(ground, &[subject], options).await?;
-    let rig = Rig::start(ground, Durability::Full, guests.handlers(), options.clone())?;
+    let observer = Arc::new(Observer::of(subject, guests.handlers()));
+    let rig = Rig::start(ground, Durability::Full, observer.clone(), options.clone())?;
     let (before, attempts, started) = (Vitals::of_self()?, args.attempts.get() as usize, Instant::now());
     let mut jobs = (0..attempts).map(|_| subject.job()).peekable();
     while jobs.peek().is_some() {
         rig.store.enqueue(jobs.by_ref().take(BATCH).collect()).await?;
         rig.pool.waker().wake();
     }
-    let held_at_once = await_hold(&rig, attempts as u64).await?;
+    while observer.most_at_once() < attempts as u64 && rig.pool.recorded() < attempts as u64 {
+        tokio::time::sleep(LOOK).await;
+    }
     let seconds_to_hold = started.elapsed().as_secs_f64();
     rig.await_ends(attempts as u64).await?;
     let after = Vitals::of_self()?;
@@ -117,7 +121,7 @@ async fn measure(
     let delivery = Delivery::check(&remains.store, subject, attempts).await?;
     remains.store.close().await;
     let report = Report {
-        held_at_once,
+        held_at_once: observer.most_at_once(),
         seconds_to_hold,
         rss_before_mb: megabytes(before.rss),
         peak_rss_mb: megabytes(after.peak_rss),
@@ -126,17 +130,6 @@ async fn measure(
         machine,
     };
     Ok((report, delivery))
-}
-
-/// Waits until all hold a lease, or until some have ended before; tells the most that did at once.
-async fn await_hold(rig: &Rig, attempts: u64) -> anyhow::Result<u64> {
-    let mut most = 0;
-    while most < attempts && rig.pool.recorded() < attempts {
-        let running = rig.store.counts().await?.get(&Status::Running).copied().unwrap_or(0);
-        most = most.max(running);
-        tokio::time::sleep(LOOK).await;
-    }
-    Ok(most)
 }
 
 fn people(report: &Report) -> String {

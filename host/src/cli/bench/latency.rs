@@ -17,8 +17,8 @@ use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
+use super::observer::{Observer, first_word, timed_job};
 use super::rig::{self, Durability, Rig};
-use super::stopwatch::{self, Stopwatch};
 use super::subject::{Subject, filler};
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
@@ -114,7 +114,7 @@ pub(in crate::cli) fn run_stranger(args: &StrangerArgs, context: &Context) -> an
     context.block_on(async {
         for _ in 0..args.samples {
             pause().await;
-            store.enqueue(vec![stopwatch::job()?]).await?;
+            store.enqueue(vec![timed_job()?]).await?;
         }
         store.close().await;
         Ok(Code::Ok)
@@ -128,11 +128,11 @@ async fn pause() {
 async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
     let machine = Machine::look(ground);
     let fsyncs_per_s = disk::syncs_per_second(ground).await?;
-    let (timed, noop) = (stopwatch::subject()?, Subject::noop(filler(100)?)?);
+    let (timed, noop) = (first_word()?, Subject::noop(filler(100)?)?);
     let guests = Guests::load(ground, &[&timed, &noop], options).await?;
-    let stopwatch = Arc::new(Stopwatch::around(guests.handlers()));
-    let rig = Rig::start(ground, args.durability, stopwatch.clone(), options.clone())?;
-    let bench = Bench { args, stopwatch, rig: &rig };
+    let observer = Arc::new(Observer::of(&timed, guests.handlers()));
+    let rig = Rig::start(ground, args.durability, observer.clone(), options.clone())?;
+    let bench = Bench { args, observer, rig: &rig };
 
     let idle = bench.sources().await?;
     let load = Load { jobs: args.jobs, outstanding: NonZeroUsize::MIN.saturating_add(255), batch: NonZeroUsize::MIN };
@@ -171,7 +171,7 @@ async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Resul
 
 struct Bench<'a> {
     args: &'a Args,
-    stopwatch: Arc<Stopwatch>,
+    observer: Arc<Observer>,
     rig: &'a Rig,
 }
 
@@ -184,7 +184,7 @@ impl Bench<'_> {
         let waker = self.rig.pool.waker();
         for _ in 0..self.args.samples.get() {
             pause().await;
-            self.rig.store.enqueue(vec![stopwatch::job()?]).await?;
+            self.rig.store.enqueue(vec![timed_job()?]).await?;
             waker.wake();
         }
         self.collect().await
@@ -201,14 +201,14 @@ impl Bench<'_> {
     /// All samples of one kind, once the last is there.
     async fn collect(&self) -> anyhow::Result<Spread> {
         let (wanted, started) = (self.args.samples.get(), Instant::now());
-        while self.stopwatch.count() < wanted {
+        while self.observer.timed() < wanted {
             if started.elapsed() > PATIENCE {
-                let message = format!("only {} of {wanted} handlers were heard", self.stopwatch.count());
+                let message = format!("only {} of {wanted} handlers were heard", self.observer.timed());
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
             tokio::time::sleep(BEAT).await;
         }
-        Ok(Spread::of(self.stopwatch.take()))
+        Ok(Spread::of(self.observer.take_times()))
     }
 }
 

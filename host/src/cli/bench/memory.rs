@@ -13,7 +13,7 @@ use super::ground::Place;
 use super::load::Load;
 use super::machine::Machine;
 use super::rig::{self, Durability};
-use super::subject::{Named, Subject, SubjectArgs};
+use super::subject::{Subject, filler};
 use super::vitals::megabytes;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
@@ -24,11 +24,11 @@ use crate::queue::{Status, Store};
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
 Starts a daemon with the default settings and three plugins in a process of its own, looks at its memory, and gives it
-as many jobs as it can do: by another plugin, which does nothing or is yours.
+as many jobs as it can do, of another plugin that does nothing.
 
 Examples:
   jobq bench memory
-  jobq bench memory --plugin plugins/process_csv.wasm --payload '{\"path\": \"/data/x.csv\"}' -o json";
+  jobq bench memory --jobs 200000 -o json";
 
 /// After its start a daemon announces itself and settles down.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -43,8 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(in crate::cli) struct Args {
     #[command(flatten)]
     load: Load,
-    #[command(flatten)]
-    subject: SubjectArgs,
     #[command(flatten)]
     place: Place,
 }
@@ -66,22 +64,20 @@ struct Settings {
     jobs: usize,
     outstanding: usize,
     batch: usize,
-    #[serde(flatten)]
-    subject: Named,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let subject = args.subject.read(&context.settings()?)?;
-    let (report, delivery) = args.place.run(async |ground| measure(args, &subject, &ground).await)?;
+    let (report, delivery) = args.place.run(async |ground| measure(args, &ground).await)?;
     output::one(context.format(), &report, || people(&report))?;
     Delivery::require([delivery])?;
     Ok(Code::Ok)
 }
 
-async fn measure(args: &Args, subject: &Subject, ground: &Path) -> anyhow::Result<(Report, Delivery)> {
+async fn measure(args: &Args, ground: &Path) -> anyhow::Result<(Report, Delivery)> {
     let machine = Machine::look(ground);
+    let noop = Subject::noop(filler(100)?)?;
     let mut plugins = shipped();
-    plugins.push((subject.job_type.to_string(), subject.wasm.clone()));
+    plugins.push((noop.job_type.to_string(), noop.wasm.clone()));
     let home = Home::make(ground, "daemon", &plugins).await?;
     let daemon = home.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
@@ -89,12 +85,12 @@ async fn measure(args: &Args, subject: &Subject, ground: &Path) -> anyhow::Resul
 
     let store = Arc::new(rig::open(home.dir(), Durability::Full)?);
     let (jobs, started) = (args.load.jobs.get(), Instant::now());
-    args.load.enqueue(&store, None, subject).await?;
+    args.load.enqueue(&store, None, &noop).await?;
     await_completions(&store, jobs as u64).await?;
     let jobs_per_s = rate(jobs as u64, started.elapsed());
     let load = daemon.vitals()?;
     daemon.stop().await?;
-    let delivery = Delivery::check(&store, subject, jobs).await?;
+    let delivery = Delivery::check(&store, &noop, jobs).await?;
     store.close().await;
     let report = Report {
         idle_rss_mb: megabytes(idle.rss),
@@ -106,7 +102,6 @@ async fn measure(args: &Args, subject: &Subject, ground: &Path) -> anyhow::Resul
             jobs,
             outstanding: args.load.outstanding.get(),
             batch: args.load.batch.get(),
-            subject: subject.named(),
         },
         machine,
     };
@@ -138,14 +133,13 @@ fn people(report: &Report) -> String {
     let Report { settings, machine, .. } = report;
     format!(
         "{:>8.1} MB idle\n{:>8.1} MB at most, at {:.0} jobs/s\n\
-         a daemon with {} plugins, and {} jobs of `{}` from another process, {} outstanding\n{}\n\
+         a daemon with {} plugins, and {} jobs that do nothing from another process, {} outstanding\n{}\n\
          every job done exactly once: {}",
         report.idle_rss_mb,
         report.load_rss_mb,
         report.jobs_per_s,
         settings.plugins,
         settings.jobs,
-        settings.subject.plugin,
         settings.outstanding,
         machine.people(),
         if report.delivered_once { "yes" } else { "NO" },

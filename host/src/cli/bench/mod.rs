@@ -5,7 +5,7 @@
 //! - `subject`: the handler and its payload; `guests`: the sandbox with that handler loaded.
 //! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
 //! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
-//! - `stopwatch`: when a handler's first instruction ran.
+//! - `observer`: when a handler's first instruction ran, and how many run at once.
 //! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles.
 
 mod child;
@@ -23,10 +23,10 @@ mod latency;
 mod load;
 mod machine;
 mod memory;
+mod observer;
 mod rig;
 mod scale;
 mod start;
-mod stopwatch;
 mod subject;
 mod throughput;
 mod vitals;
