@@ -83,8 +83,7 @@ impl Guests {
         let version = self.await_service(subject).await?;
         let tap = Arc::new(Tap::default());
         let call = call(subject);
-        let report =
-            self.sandbox.run(version.plugin(), call, &rule.limits, &rule.grants, tap, Arc::new(Nowhere)).await;
+        let report = self.sandbox.run(version.plugin(), call, &rule.limits, &rule.grants, tap, Arc::new(Nowhere)).await;
         let words = match report.outcome {
             Outcome::Completed(_) => return Ok(()),
             Outcome::Failed { message, .. } => format!("it failed: {message}"),

@@ -60,8 +60,8 @@ impl SubjectArgs {
                 (self.job_type.clone().unwrap_or(stem), wasm)
             }
         };
-        let job_type =
-            JobType::parse(&job_type).map_err(|error| Failure::usage(error.to_string()).hint("name one by `--type`"))?;
+        let job_type = JobType::parse(&job_type)
+            .map_err(|error| Failure::usage(error.to_string()).hint("name one by `--type`"))?;
         let payload = match &self.payload {
             Some(argument) => {
                 let max = settings.worker.rules.max_payload;

@@ -12,6 +12,12 @@ const STEP: i64 = 100_000;
 /// The type of jobs that nobody serves.
 const UNSERVED: &str = "not-served";
 
+/// Milliseconds.
+const YEAR: i64 = 365 * 86_400_000;
+
+/// Rows that should not matter have so many priorities, from 0 on: each is one more place where a claim could meet them.
+const PRIORITIES: i64 = 10;
+
 /// What kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crowd {
@@ -21,23 +27,20 @@ pub enum Crowd {
     Future,
     /// Due, of a type that nobody serves.
     Unserved,
-    /// Due.
+    /// Due, all with priority 0.
     Waiting,
 }
 
 /// The numbers ?1 to ?2 - 1.
 macro_rules! numbered {
     ($sql:literal) => {
-        concat!(
-            "WITH RECURSIVE numbers(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2) ",
-            $sql
-        )
+        concat!("WITH RECURSIVE numbers(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2) ", $sql)
     };
 }
 
 const FINISHED: &str = numbered!(
-    r#"INSERT INTO "jobs" (seq, type, status, attempts, lease, started_at, completed_at, result)
-    SELECT n, ?3, 'completed', 1, 1, ?4, ?4, '' FROM numbers"#
+    r#"INSERT INTO "jobs" (seq, type, status, priority, attempts, lease, started_at, completed_at, result)
+    SELECT n, ?3, 'completed', n % 10, 1, 1, ?4, ?4, '' FROM numbers"#
 );
 
 const LEDGER: &str = numbered!(
@@ -46,8 +49,8 @@ const LEDGER: &str = numbered!(
 );
 
 const PENDING: &str = numbered!(
-    r#"INSERT INTO "jobs" (seq, type, status, scheduled_at)
-    SELECT n, ?3, 'pending', ?4 FROM numbers"#
+    r#"INSERT INTO "jobs" (seq, type, status, priority, scheduled_at)
+    SELECT n, ?3, 'pending', n % ?5, ?4 FROM numbers"#
 );
 
 /// Makes the queue and fills it with `rows` jobs of `job_type`, as a foreign program would. Blocks.
@@ -69,9 +72,9 @@ pub fn crowd(options: &Options, crowd: Crowd, job_type: &JobType, rows: u32) -> 
                 session.execute(FINISHED, params![from, to, name, now])?;
                 session.execute(LEDGER, params![from, to, now])?
             }
-            Crowd::Future => session.execute(PENDING, params![from, to, name, now + 365 * 86_400_000])?,
-            Crowd::Unserved => session.execute(PENDING, params![from, to, UNSERVED, now])?,
-            Crowd::Waiting => session.execute(PENDING, params![from, to, name, now])?,
+            Crowd::Future => session.execute(PENDING, params![from, to, name, now + YEAR, PRIORITIES])?,
+            Crowd::Unserved => session.execute(PENDING, params![from, to, UNSERVED, now, PRIORITIES])?,
+            Crowd::Waiting => session.execute(PENDING, params![from, to, name, now, 1])?,
         };
         session.execute("COMMIT", [])?;
         from = to;
@@ -86,7 +89,8 @@ mod tests {
     #[test]
     fn a_crowd_has_as_many_rows_as_were_asked_for() {
         let rows = 100_007;
-        for (kind, status) in [(Crowd::Finished, "completed"), (Crowd::Waiting, "pending"), (Crowd::Future, "pending")] {
+        for (kind, status) in [(Crowd::Finished, "completed"), (Crowd::Waiting, "pending"), (Crowd::Future, "pending")]
+        {
             let dir = tempfile::tempdir().unwrap();
             let options = Options::new(dir.path().join("queue.db"));
             crowd(&options, kind, &JobType::parse("t").unwrap(), rows).unwrap();

@@ -15,9 +15,9 @@ use self::readers::Readers;
 use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease, LogLine, Moved,
-    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
-    Status, Store, StoreError, Timestamp,
+    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease,
+    LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
+    Selection, Stale, Status, Store, StoreError, Timestamp,
 };
 
 mod attempts;
