@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{Crowd, Durability, OpenMode, Options, SqliteStore, crowd};
 use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want};
 
 /// Jobs in one claim.
@@ -15,16 +15,16 @@ const BATCH: usize = 64;
 /// Measured claims of each kind; the median counts.
 const ROUNDS: usize = 200;
 
-/// What else lies in the table: a name, and the columns of each row.
-const CROWDS: [(&str, &str); 4] = [
-    ("nothing else", ""),
-    ("finished", "SELECT 'noop', 'completed', n % 10, 1700000000000 + n, 1700000000000 + n FROM numbers"),
-    ("due in the future", "SELECT 'noop', 'pending', n % 10, 9000000000000 + n, NULL FROM numbers"),
-    ("of a type not served", "SELECT 'other', 'pending', n % 10, 1700000000000 + n, NULL FROM numbers"),
+/// What else lies in the table.
+const CROWDS: [(&str, Option<Crowd>); 4] = [
+    ("nothing else", None),
+    ("finished", Some(Crowd::Finished)),
+    ("due in the future", Some(Crowd::Future)),
+    ("of a type not served", Some(Crowd::Unserved)),
 ];
 
 fn main() {
-    let rows = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000_u64);
+    let rows = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1_000_000_u32);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     println!(
         "{:<28} {:>14} {:>7} {:>14} {:>7}",
@@ -35,9 +35,12 @@ fn main() {
         "ratio"
     );
     let mut floor = None;
-    for (name, columns) in CROWDS {
+    for (name, kind) in CROWDS {
         let dir = tempfile::tempdir().expect("a directory");
-        crowd(&dir.path().join("jobq.db"), columns, rows);
+        match kind {
+            Some(kind) => crowd(&options(dir.path()), kind, &job_type(), rows).expect("a queue with rows"),
+            None => drop(SqliteStore::open(options(dir.path()), OpenMode::Create).expect("a queue")),
+        }
         let (claim, nothing) = runtime.block_on(measure(dir.path()));
         let (claim_floor, nothing_floor) = *floor.get_or_insert((claim, nothing));
         let ratio = |time: Duration, floor: Duration| time.as_secs_f64() / floor.as_secs_f64();
@@ -49,29 +52,18 @@ fn main() {
     }
 }
 
-fn options(database: &Path) -> Options {
-    Options { durability: Durability::Normal, ..Options::new(database) }
+fn options(dir: &Path) -> Options {
+    Options { durability: Durability::Normal, ..Options::new(dir.join("jobq.db")) }
 }
 
-/// Makes a queue and fills it as a foreign program would.
-fn crowd(database: &Path, columns: &str, rows: u64) {
-    drop(SqliteStore::open(options(database), OpenMode::Create).expect("a queue"));
-    if columns.is_empty() {
-        return;
-    }
-    let connection = rusqlite::Connection::open(database).expect("the file");
-    let numbers =
-        format!("WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})");
-    let fill = format!("INSERT INTO jobs (type, status, priority, scheduled_at, completed_at) {numbers} {columns}");
-    connection
-        .execute_batch(&format!("PRAGMA synchronous = OFF; {fill}; PRAGMA wal_checkpoint(TRUNCATE)"))
-        .expect("rows");
+fn job_type() -> JobType {
+    JobType::parse("noop").expect("a type")
 }
 
 /// The median time of one job in a claim that finds a full batch, and of a claim that finds nothing.
 async fn measure(dir: &Path) -> (Duration, Duration) {
-    let store = SqliteStore::open(options(&dir.join("jobq.db")), OpenMode::Existing).expect("the queue");
-    let job_type = JobType::parse("noop").expect("a type");
+    let store = SqliteStore::open(options(dir), OpenMode::Existing).expect("the queue");
+    let job_type = job_type();
     let payload = Payload::parse(format!("\"{}\"", "x".repeat(98)), 1000).expect("a payload");
     let claim = || Claim {
         wants: vec![Want { job_type: job_type.clone(), most: BATCH }],

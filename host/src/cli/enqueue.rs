@@ -163,7 +163,8 @@ fn timeout(text: &str, max: Duration) -> Result<Duration, Failure> {
     Ok(timeout)
 }
 
-fn read_payload(argument: &str) -> Result<String, Failure> {
+/// A payload as the command line has it: the text itself, `@file`, or `-` for stdin.
+pub(super) fn read_payload(argument: &str) -> Result<String, Failure> {
     let bytes = match argument.strip_prefix('@') {
         Some(file) => read_file(Path::new(file))?,
         None if argument == "-" => read_file(Path::new("-"))?,

@@ -20,6 +20,7 @@ mod render;
 mod retry;
 mod run;
 mod server;
+mod shipped;
 mod show;
 mod status;
 mod terminal;

@@ -1,5 +1,6 @@
 //! Words of the command line as values, with errors that say what was expected.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -27,6 +28,11 @@ pub(super) fn priority(text: &str) -> Result<Priority, Failure> {
 /// A number of things.
 pub(super) fn count(text: &str) -> Result<usize, Failure> {
     text.parse().map_err(|_| Failure::usage("expected a whole number"))
+}
+
+/// A number of things of which there must be one.
+pub(super) fn positive<T: FromStr>(text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|_| Failure::usage("expected a whole number, 1 or more"))
 }
 
 /// A duration.

@@ -28,6 +28,7 @@ mod tap;
 mod ticker;
 mod trace;
 mod verdict;
+mod version;
 mod wasi;
 
 pub use call::Call;
@@ -40,3 +41,4 @@ pub use load_error::LoadError;
 pub use outcome::{Outcome, Report};
 pub use plugin::{Kind, Plugin};
 pub use tap::{Line, Source, Tap};
+pub use version::version;

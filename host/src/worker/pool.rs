@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) attempts: TaskTracker,
     pub(super) lanes: Lanes,
     pub(super) recorded: AtomicU64,
+    /// Tells of every addition to `recorded`.
+    pub(super) news: Notify,
     /// The queue was deleted or replaced under this pool.
     pub(super) gone: CancellationToken,
     /// This daemon's name in the rows; another one at each start, so that a restart is not taken for its predecessor.
@@ -93,6 +95,7 @@ impl Pool {
             attempts: TaskTracker::new(),
             lanes: Lanes::default(),
             recorded: AtomicU64::new(0),
+            news: Notify::new(),
             gone: CancellationToken::new(),
             worker: worker_name().into(),
             started_at: Timestamp::now(),
@@ -130,6 +133,17 @@ impl Pool {
     /// Attempts whose end this pool has put on record since it started.
     pub fn recorded(&self) -> u64 {
         self.shared.recorded.load(Ordering::Relaxed)
+    }
+
+    /// Returns as soon as this pool has put the ends of `count` attempts on record since it started.
+    pub async fn await_recorded(&self, count: u64) {
+        loop {
+            let news = self.shared.news.notified();
+            if self.recorded() >= count {
+                return;
+            }
+            news.await;
+        }
     }
 
     /// Takes new settings; what runs goes on under the old ones.

@@ -81,6 +81,7 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
         match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
             Ok(Recorded::Yes) => {
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
+                shared.news.notify_waiters();
                 return;
             }
             Ok(Recorded::LeaseLost) => {

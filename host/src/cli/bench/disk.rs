@@ -5,12 +5,20 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
+
 /// How long to measure.
 const SPAN: Duration = Duration::from_millis(500);
 
 /// Overwrites of one page, each followed by `fdatasync`, per second.
-pub(super) fn syncs_per_second(dir: &Path) -> io::Result<f64> {
-    let mut file = File::create(dir.join("fsync-probe"))?;
+pub(super) async fn syncs_per_second(dir: &Path) -> anyhow::Result<f64> {
+    let file = dir.join("fsync-probe");
+    let probed = tokio::task::spawn_blocking(move || probe(&file)).await?;
+    probed.with_context(|| format!("cannot write in `{}`", dir.display()))
+}
+
+fn probe(path: &Path) -> io::Result<f64> {
+    let mut file = File::create(path)?;
     let page = [0x5a_u8; 4096];
     file.write_all(&page)?;
     file.sync_all()?;

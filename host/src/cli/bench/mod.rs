@@ -1,26 +1,84 @@
 //! `jobq bench`: what this machine does, measured on the daemon's own path. No short cut that a real job does not take.
+//!
+//! A bench is a file with its arguments, its report and its measuring. What they share:
+//! - `ground`: a directory that is gone afterwards, whatever happens; `machine`: what the figures were measured on.
+//! - `subject`: the handler and its payload; `guests`: the sandbox with that handler loaded.
+//! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
+//! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
+//! - `observer`: when a handler's first instruction ran, and how many run at once.
+//! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles.
 
+mod child;
+mod client;
+mod daemon;
+mod delivery;
 mod disk;
+mod fairness;
+mod figures;
+mod ground;
+mod guests;
+mod held;
+mod idle;
+mod latency;
+mod load;
+mod machine;
+mod memory;
+mod observer;
+mod rig;
+mod scale;
+mod start;
+mod subject;
 mod throughput;
+mod vitals;
 
 use super::context::Context;
 use super::exit::Code;
 
-/// Examples for `--help`.
-const HELP: &str = "\
-Examples:
-  jobq bench throughput
-  jobq bench throughput --jobs 10000 --dir /var/lib/jobq -o json";
-
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Jobs per second from enqueue to completed, with a handler that does nothing
-    #[command(after_help = HELP)]
+    /// Jobs per second from enqueue to completed, beside the two floors this is made of
+    #[command(after_help = throughput::HELP)]
     Throughput(throughput::Args),
+    /// What one client gets done, one thing after the other, beside what its disk allows
+    #[command(after_help = client::HELP)]
+    Client(client::Args),
+    /// From enqueue to the first instruction of the handler
+    #[command(after_help = latency::HELP)]
+    Latency(latency::Args),
+    /// Throughput beside a million rows that should not matter
+    #[command(after_help = scale::HELP)]
+    Scale(scale::Args),
+    /// Cores and wake-ups that a daemon without work takes
+    #[command(after_help = idle::HELP)]
+    Idle(idle::Args),
+    /// How long a daemon takes until it is ready
+    #[command(after_help = start::HELP)]
+    Start(start::Args),
+    /// Memory of a daemon, idle and at full load
+    #[command(after_help = memory::HELP)]
+    Memory(memory::Args),
+    /// Ten thousand attempts that hold a lease at once
+    #[command(after_help = held::HELP)]
+    Held(held::Args),
+    /// One type's throughput and the timers, beside another type that loops in half of the slots
+    #[command(after_help = fairness::HELP)]
+    Fairness(fairness::Args),
+    /// The other process of `latency`
+    #[command(hide = true)]
+    Stranger(latency::StrangerArgs),
 }
 
 pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
     match command {
         Command::Throughput(args) => throughput::run(&args, context),
+        Command::Client(args) => client::run(&args, context),
+        Command::Latency(args) => latency::run(&args, context),
+        Command::Scale(args) => scale::run(&args, context),
+        Command::Idle(args) => idle::run(&args, context),
+        Command::Start(args) => start::run(&args, context),
+        Command::Memory(args) => memory::run(&args, context),
+        Command::Held(args) => held::run(&args, context),
+        Command::Fairness(args) => fairness::run(&args, context),
+        Command::Stranger(args) => latency::run_stranger(&args, context),
     }
 }

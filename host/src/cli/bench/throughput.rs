@@ -1,207 +1,282 @@
-//! `jobq bench throughput`: N jobs that do nothing, through a fresh queue and the daemon's own pool.
+//! `jobq bench throughput`: jobs from enqueue to completed, through a fresh queue and the daemon's own pool,
+//! beside the two floors that this is made of: the store without a sandbox, the sandbox without a store.
 
-use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use clap::ValueEnum;
 use serde::Serialize;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
+use super::delivery::Delivery;
 use super::disk;
+use super::figures::{median, rate};
+use super::ground::Place;
+use super::guests::Guests;
+use super::load::Load;
+use super::machine::Machine;
+use super::rig::{self, Durability, Rig};
+use super::subject::{Named, Subject, SubjectArgs, filler};
 use crate::cli::context::Context;
-use crate::cli::exit::{Code, Failure};
-use crate::cli::output;
-use crate::config::Settings;
-use crate::plugins::Registry;
-use crate::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
-use crate::queue::{Filter, JobType, NewJob, Payload, Status, Store};
-use crate::sandbox::{self, Sandbox};
-use crate::worker::{PluginHandlers, Pool, Setup, auto_concurrency};
+use crate::cli::exit::Code;
+use crate::cli::output::{self, Column};
+use crate::cli::parse::positive;
+use crate::worker::{Handlers, NativeHandlers, Options};
 
-/// A component whose handler returns at once (source: `tests/guests/wat/noop.wat`).
-const NOOP: &[u8] = include_bytes!("../../../../tests/guests/noop.wasm");
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+Limits, grants and concurrency are those of jobq.toml, where there is one. Three things are measured in turn:
+the store floor (the same queue and pool, the handler a native function that does nothing), the sandbox floor
+(the same handler without a queue), and the whole. Exit code 1 says that a job was not done exactly once.
+
+Examples:
+  jobq bench throughput
+  jobq bench throughput --all --dir /var/lib/jobq
+  jobq bench throughput --outstanding 256 --durability full --jobs 50000 --runs 3 -o json
+  jobq bench throughput --plugin plugins/send_email.wasm --payload @mail.json --jobs 1000";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many jobs
-    #[arg(long, default_value_t = 50_000)]
-    jobs: usize,
-    /// How many enqueues are under way at once, one job each
-    #[arg(long, default_value_t = 256)]
-    outstanding: usize,
-    /// What an acknowledged enqueue survives
+    #[command(flatten)]
+    load: Load,
+    /// What an acknowledged write survives
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
-    /// Bytes of each payload
-    #[arg(long, default_value_t = 100)]
-    payload_bytes: usize,
-    /// Attempts at once [default: 4 x cores]
-    #[arg(long)]
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Attempts at once [default: as in the settings]
+    #[arg(long, value_parser = positive::<NonZeroU32>)]
     concurrency: Option<NonZeroU32>,
-    /// Where to make the queue; it is deleted afterwards. Choose the disk you want to measure
-    #[arg(long, default_value = ".")]
-    dir: PathBuf,
+    /// Measure so many times; the figures are medians
+    #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
+    runs: NonZeroUsize,
+    /// Measure the usual combinations one after the other, and print a table or an array
+    #[arg(long, conflicts_with_all = ["outstanding", "batch", "durability", "payload", "payload_bytes"])]
+    all: bool,
+    #[command(flatten)]
+    place: Place,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Durability {
-    /// A power cut
-    Full,
-    /// A crash of the process
-    Normal,
+/// One combination.
+struct Case {
+    load: Load,
+    durability: Durability,
+    subject: Subject,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     jobs_per_s: f64,
-    seconds: f64,
-    enqueued_per_s: f64,
+    store_floor_per_s: f64,
+    sandbox_floor_per_s: f64,
+    /// Of the slower floor.
+    ratio_to_floor: f64,
     delivered_once: bool,
+    enqueued_per_s: f64,
+    commits_per_job: f64,
+    fsyncs_per_s: f64,
+    runs: Vec<Run>,
+    settings: Settings,
+    machine: Machine,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+struct Settings {
     jobs: usize,
     outstanding: usize,
+    batch: usize,
     durability: Durability,
-    payload_bytes: usize,
+    #[serde(flatten)]
+    subject: Named,
     concurrency: u32,
+}
+
+/// One time round: both floors and the whole.
+#[derive(Debug, Serialize)]
+struct Run {
+    jobs_per_s: f64,
+    store_floor_per_s: f64,
+    sandbox_floor_per_s: f64,
+    ratio_to_floor: f64,
+    enqueued_per_s: f64,
+    commits_per_job: f64,
     fsyncs_per_s: f64,
-    cores: usize,
-    load_before: Option<f64>,
-    jobq: &'static str,
-    sqlite: &'static str,
+    #[serde(skip)]
+    deliveries: [Delivery; 2],
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    if args.jobs == 0 || args.outstanding == 0 || args.payload_bytes < 8 {
-        return Err(Failure::usage("expected at least 1 job, 1 outstanding, and payloads of 8 bytes").into());
+    let settings = context.settings()?;
+    let mut options = rig::options(&settings);
+    options.concurrency = args.concurrency.unwrap_or(options.concurrency);
+    let cases = cases(args, args.subject.read(&settings)?)?;
+    let reports = args.place.run(async |ground| {
+        let machine = Machine::look(&ground);
+        let mut reports = Vec::new();
+        for case in &cases {
+            reports.push(measure(case, args.runs, &options, &ground, machine.clone()).await?);
+        }
+        Ok(reports)
+    })?;
+    match &reports[..] {
+        [report] if !args.all => output::one(context.format(), report, || people(report))?,
+        reports => output::many(context.format(), reports, || table(reports))?,
     }
-    let load_before = load();
-    let home = tempfile::Builder::new()
-        .prefix(".jobq-bench-")
-        .tempdir_in(&args.dir)
-        .with_context(|| format!("cannot make a directory in `{}`", args.dir.display()))?;
-    let fsyncs_per_s = disk::syncs_per_second(home.path())?;
-    let concurrency = args.concurrency.unwrap_or_else(auto_concurrency);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let run = runtime.block_on(measure(args, concurrency, home.path()))?;
-    let report = Report {
-        jobs_per_s: args.jobs as f64 / run.total.as_secs_f64(),
-        seconds: run.total.as_secs_f64(),
-        enqueued_per_s: args.jobs as f64 / run.enqueued.as_secs_f64(),
-        delivered_once: run.delivered_once,
-        jobs: args.jobs,
-        outstanding: args.outstanding,
-        durability: args.durability,
-        payload_bytes: args.payload_bytes,
-        concurrency: concurrency.get(),
-        fsyncs_per_s,
-        cores: std::thread::available_parallelism().map_or(0, usize::from),
-        load_before,
-        jobq: env!("CARGO_PKG_VERSION"),
-        sqlite: sqlite::version(),
-    };
-    output::one(context.format(), &report, || people(&report))?;
-    ensure!(report.delivered_once, "some jobs did not complete exactly once");
+    Delivery::require(reports.into_iter().flat_map(|report| report.runs).flat_map(|run| run.deliveries))?;
     Ok(Code::Ok)
 }
 
-struct Run {
-    enqueued: Duration,
-    total: Duration,
-    delivered_once: bool,
-}
-
-async fn measure(args: &Args, concurrency: NonZeroU32, home: &Path) -> anyhow::Result<Run> {
-    let mut settings = settings(home)?;
-    settings.worker.concurrency = concurrency;
-    let durability = match args.durability {
-        Durability::Full => sqlite::Durability::Full,
-        Durability::Normal => sqlite::Durability::Normal,
-    };
-    let options =
-        sqlite::Options { database: home.join("jobq.db"), table: TableName::default(), durability, patience: None };
-    std::fs::create_dir_all(&settings.plugins.dir)?;
-    std::fs::write(settings.plugins.dir.join("noop.wasm"), NOOP)?;
-    let store = Arc::new(SqliteStore::open(options, OpenMode::Create)?);
-    let sandbox =
-        Arc::new(Sandbox::new(sandbox::Options { slots: concurrency.get(), max_memory: settings.max_memory() })?);
-    let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
-    while registry.current("noop").is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+/// What is to be measured.
+fn cases(args: &Args, subject: Subject) -> anyhow::Result<Vec<Case>> {
+    let Args { load, durability, all, .. } = args;
+    if !all {
+        return Ok(vec![Case { load: *load, durability: *durability, subject }]);
     }
-    let handlers = Arc::new(PluginHandlers::new(sandbox, registry));
-    let pool = Pool::start(Setup { store: store.clone(), handlers, options: settings.worker });
-    let started = Instant::now();
-    enqueue(args, &store, &pool).await?;
-    let enqueued = started.elapsed();
-    while pool.recorded() < args.jobs as u64 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    let mut cases = Vec::new();
+    let large = Subject { payload: filler(4096)?, ..subject.clone() };
+    for durability in [Durability::Full, Durability::Normal] {
+        for (outstanding, batch, subject) in
+            [(1, 1, &subject), (16, 1, &subject), (256, 1, &subject), (16, 100, &subject), (256, 1, &large)]
+        {
+            let few = if outstanding == 1 { 10 } else { 1 };
+            let number = |number: usize| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
+            let (jobs, outstanding, batch) = (number(load.jobs.get() / few), number(outstanding), number(batch));
+            cases.push(Case { load: Load { jobs, outstanding, batch }, durability, subject: subject.clone() });
+        }
     }
-    let total = started.elapsed();
-    pool.stop(CancellationToken::new()).await;
-    let delivered_once = delivered_once(&store, args.jobs).await?;
-    store.close().await;
-    Ok(Run { enqueued, total, delivered_once })
+    Ok(cases)
 }
 
-fn settings(home: &Path) -> anyhow::Result<Settings> {
-    let nothing = crate::config::Environment::default();
-    Ok(crate::config::check("", "bench", home, &nothing, &crate::config::Overrides::default())?)
-}
-
-/// Enqueues all jobs, one a call, `outstanding` calls at once.
-async fn enqueue(args: &Args, store: &Arc<SqliteStore>, pool: &Pool) -> anyhow::Result<()> {
-    let payload = Payload::parse(format!("\"{}\"", "x".repeat(args.payload_bytes - 2)), usize::MAX)?;
-    let job_type = JobType::parse("noop")?;
-    let left = Arc::new(AtomicUsize::new(args.jobs));
-    let mut clients = JoinSet::new();
-    for _ in 0..args.outstanding {
-        let (store, left, waker) = (store.clone(), left.clone(), pool.waker());
-        let (payload, job_type) = (payload.clone(), job_type.clone());
-        clients.spawn(async move {
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-                store.enqueue(vec![NewJob::new(job_type.clone(), payload.clone())]).await?;
-                waker.wake();
-            }
-            anyhow::Ok(())
-        });
+async fn measure(
+    case: &Case,
+    runs: NonZeroUsize,
+    options: &Options,
+    ground: &Path,
+    machine: Machine,
+) -> anyhow::Result<Report> {
+    let guests = Guests::load(ground, &[&case.subject], options).await?;
+    guests.rehearse(&case.subject, options.rules.of(case.subject.job_type.as_str())).await?;
+    let mut done = Vec::new();
+    for _ in 0..runs.get() {
+        done.push(round(case, &guests, options, ground).await?);
     }
-    while let Some(client) = clients.join_next().await {
-        client??;
-    }
-    Ok(())
+    let of = |figure: fn(&Run) -> f64| median(done.iter().map(figure));
+    Ok(Report {
+        jobs_per_s: of(|run| run.jobs_per_s),
+        store_floor_per_s: of(|run| run.store_floor_per_s),
+        sandbox_floor_per_s: of(|run| run.sandbox_floor_per_s),
+        ratio_to_floor: of(|run| run.ratio_to_floor),
+        delivered_once: done.iter().flat_map(|run| &run.deliveries).all(Delivery::once),
+        enqueued_per_s: of(|run| run.enqueued_per_s),
+        commits_per_job: of(|run| run.commits_per_job),
+        fsyncs_per_s: of(|run| run.fsyncs_per_s),
+        runs: done,
+        settings: Settings {
+            jobs: case.load.jobs.get(),
+            outstanding: case.load.outstanding.get(),
+            batch: case.load.batch.get(),
+            durability: case.durability,
+            subject: case.subject.named(),
+            concurrency: options.concurrency.get(),
+        },
+        machine,
+    })
 }
 
-/// Whether every job is completed, was claimed once and counts one attempt.
-async fn delivered_once(store: &SqliteStore, jobs: usize) -> anyhow::Result<bool> {
-    let all = store.list(Filter { status: None, job_type: None, limit: jobs + 1 }).await?;
-    let once = all.iter().all(|job| job.status == Status::Completed && job.attempts == 1);
-    Ok(all.len() == jobs && once)
+async fn round(case: &Case, guests: &Guests, options: &Options, ground: &Path) -> anyhow::Result<Run> {
+    let Case { load, subject, .. } = case;
+    let jobs = load.jobs.get() as u64;
+    let fsyncs_per_s = disk::syncs_per_second(ground).await?;
+    let native = NativeHandlers::new().on(subject.job_type.as_str(), |_| async { Ok(String::new()) });
+    let (store, store_delivery) = through_a_queue(case, Arc::new(native), options, ground).await?;
+    let sandbox_floor_per_s = guests.floor(subject, options.rules.of(subject.job_type.as_str()), jobs).await?;
+    let (whole, delivery) = through_a_queue(case, guests.handlers(), options, ground).await?;
+    let (jobs_per_s, store_floor_per_s) = (rate(jobs, whole.total), rate(jobs, store.total));
+    Ok(Run {
+        jobs_per_s,
+        store_floor_per_s,
+        sandbox_floor_per_s,
+        ratio_to_floor: jobs_per_s / store_floor_per_s.min(sandbox_floor_per_s),
+        enqueued_per_s: rate(jobs, whole.enqueued),
+        commits_per_job: whole.commits as f64 / jobs as f64,
+        fsyncs_per_s,
+        deliveries: [store_delivery, delivery],
+    })
 }
 
-/// Jobs that want a core, averaged over the last minute.
-fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+async fn through_a_queue(
+    case: &Case,
+    handlers: Arc<dyn Handlers>,
+    options: &Options,
+    ground: &Path,
+) -> anyhow::Result<(super::load::Driven, Delivery)> {
+    let rig = Rig::start(ground, case.durability, handlers, options.clone())?;
+    let driven = case.load.drive(&rig, &case.subject).await?;
+    let remains = rig.stop().await;
+    let delivery = Delivery::check(&remains.store, &case.subject, case.load.jobs.get()).await?;
+    remains.store.close().await;
+    Ok((driven, delivery))
 }
 
 fn people(report: &Report) -> String {
+    let Report { settings, machine, .. } = report;
+    let runs = if report.runs.len() > 1 { format!(", medians of {}", report.runs.len()) } else { String::new() };
     format!(
-        "{:.0} jobs/s from enqueue to completed ({} jobs in {:.2} s, {} outstanding, durability {:?}, {} slots)\n\
-         {:.0} fsyncs/s on this disk in the same run, {} cores, load {} before\n\
-         every job completed exactly once: {}",
+        "{:>8.0} jobs/s from enqueue to completed\n\
+         {:>8.0} jobs/s store floor: a native handler that does nothing\n\
+         {:>8.0} jobs/s sandbox floor: the handler without a queue\n\
+         {:>8.0} % of the slower floor\n\
+         {:>8.0} fsyncs/s on this disk in the same run, {:.3} commits a job\n\
+         {} jobs of `{}`, {} B payload, {} outstanding, {} an enqueue, durability {}, {} slots{runs}\n\
+         {}\n\
+         every job done exactly once: {}",
         report.jobs_per_s,
-        report.jobs,
-        report.seconds,
-        report.outstanding,
-        report.durability,
-        report.concurrency,
+        report.store_floor_per_s,
+        report.sandbox_floor_per_s,
+        report.ratio_to_floor * 100.0,
         report.fsyncs_per_s,
-        report.cores,
-        report.load_before.map_or_else(|| "unknown".to_owned(), |load| load.to_string()),
+        report.commits_per_job,
+        settings.jobs,
+        settings.subject.plugin,
+        settings.subject.payload_bytes,
+        settings.outstanding,
+        settings.batch,
+        settings.durability.word(),
+        settings.concurrency,
+        machine.people(),
         if report.delivered_once { "yes" } else { "NO" },
     )
+}
+
+fn table(reports: &[Report]) -> String {
+    let columns = [
+        Column::Whole("DURABILITY"),
+        Column::Whole("OUTSTANDING"),
+        Column::Whole("BATCH"),
+        Column::Whole("PAYLOAD"),
+        Column::Whole("JOBS/S"),
+        Column::Whole("STORE"),
+        Column::Whole("SANDBOX"),
+        Column::Whole("RATIO"),
+        Column::Whole("COMMITS/JOB"),
+        Column::Whole("FSYNCS/S"),
+        Column::Whole("ONCE"),
+    ];
+    let row = |report: &Report| {
+        [
+            report.settings.durability.word().to_owned(),
+            report.settings.outstanding.to_string(),
+            report.settings.batch.to_string(),
+            report.settings.subject.payload_bytes.to_string(),
+            format!("{:.0}", report.jobs_per_s),
+            format!("{:.0}", report.store_floor_per_s),
+            format!("{:.0}", report.sandbox_floor_per_s),
+            format!("{:.2}", report.ratio_to_floor),
+            format!("{:.3}", report.commits_per_job),
+            format!("{:.0}", report.fsyncs_per_s),
+            if report.delivered_once { "yes" } else { "NO" }.to_owned(),
+        ]
+    };
+    let machine = reports.first().map_or_else(String::new, |report| report.machine.people());
+    format!("{}\n\n{machine}", output::table(columns, reports.iter().map(row)))
 }

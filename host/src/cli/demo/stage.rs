@@ -4,15 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::output::talk;
+use crate::cli::shipped::PLUGINS;
 use crate::config::{self, Environment, Overrides, Settings};
-
-/// The plugins that ship, so that the demo works from any directory.
-const PLUGINS: [(&str, &[u8]); 4] = [
-    ("process_csv", include_bytes!("../../../../plugins/process_csv.wasm")),
-    ("send_email", include_bytes!("../../../../plugins/send_email.wasm")),
-    ("generate_report", include_bytes!("../../../../plugins/generate_report.wasm")),
-    ("flaky", include_bytes!("../../../../plugins/flaky.wasm")),
-];
 
 /// A file of sales.
 const SALES: &str = include_str!("../../../../examples/data/sales.csv");

@@ -15,16 +15,18 @@ use self::readers::Readers;
 use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine, Moved,
-    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
-    Status, Store, StoreError, Timestamp,
+    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease,
+    LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
+    Selection, Stale, Status, Store, StoreError, Timestamp,
 };
 
 mod attempts;
+mod audit;
 mod cancel;
 mod claim;
 mod complete;
 mod counts;
+mod crowd;
 mod daemons;
 mod enqueue;
 mod fail;
@@ -54,6 +56,8 @@ mod snooze;
 mod table_name;
 mod writer;
 
+pub use audit::Audit;
+pub use crowd::{Crowd, crowd};
 pub use open::{OpenError, OpenMode};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
@@ -130,6 +134,20 @@ impl SqliteStore {
             lookout: Lookout::start(options.database.clone())?,
             place: FilePlace::of(&options.database),
         })
+    }
+
+    /// Transactions that this store has committed since it was opened: what a durable queue pays the disk for.
+    pub fn commits(&self) -> u64 {
+        self.writer.commits()
+    }
+
+    /// Compares the jobs of one type with the ledger of their attempts. Reads every one of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn audit(&self, job_type: &JobType) -> Result<Audit, StoreError> {
+        let job_type = job_type.clone();
+        self.readers.read(move |db| audit::audit(db, &job_type)).await
     }
 
     /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.

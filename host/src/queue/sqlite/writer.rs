@@ -4,6 +4,7 @@
 //! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
 //! the next gathers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -48,8 +49,15 @@ type Look<R, T> = fn(&Session<'_>, &R) -> Result<Option<T>>;
 pub(super) struct Writer {
     inbox: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    common: Arc<Common>,
+}
+
+/// What both sides know.
+#[derive(Default)]
+struct Common {
     /// Where the first command came from.
-    runtime: Arc<OnceLock<Handle>>,
+    runtime: OnceLock<Handle>,
+    commits: AtomicU64,
 }
 
 enum Message {
@@ -60,14 +68,19 @@ enum Message {
 impl Writer {
     pub(super) fn start(connection: Connection, table: TableName, patience: Option<Duration>) -> io::Result<Self> {
         let (inbox, waiting) = mpsc::channel();
-        let runtime = Arc::new(OnceLock::new());
-        let answering = Arc::clone(&runtime);
+        let common = Arc::<Common>::default();
+        let theirs = common.clone();
         let serve = move || {
-            Desk { session: Session::new(&connection, &table), waiting, patience, runtime: answering }.serve();
+            Desk { session: Session::new(&connection, &table), waiting, patience, common: theirs }.serve();
             close(connection);
         };
         let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
-        Ok(Self { inbox, thread: Mutex::new(Some(thread)), runtime })
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)), common })
+    }
+
+    /// Transactions that were committed since the start; those that only looked do not count.
+    pub(super) fn commits(&self) -> u64 {
+        self.common.commits.load(Ordering::Relaxed)
     }
 
     /// Runs `write` in the next transaction.
@@ -107,7 +120,7 @@ impl Writer {
         R: Send + 'static,
         T: Send + 'static,
     {
-        self.runtime.get_or_init(Handle::current);
+        self.common.runtime.get_or_init(Handle::current);
         let (reply, answer) = oneshot::channel();
         let command = Command { place, request, look, write, outcome: None, reply };
         self.inbox.send(Message::Do(Box::new(command))).map_err(|_| StoreError::Closed)?;
@@ -216,7 +229,7 @@ struct Desk<'c> {
     session: Session<'c>,
     waiting: Receiver<Message>,
     patience: Option<Duration>,
-    runtime: Arc<OnceLock<Handle>>,
+    common: Arc<Common>,
 }
 
 impl Desk<'_> {
@@ -257,7 +270,7 @@ impl Desk<'_> {
             return batch;
         }
         if let Err(error) = self.session.execute("BEGIN", []) {
-            Answers { batch, committed: Err(error.into()) }.give(self.runtime.get());
+            Answers { batch, committed: Err(error.into()) }.give(self.common.runtime.get());
             return Batch::new();
         }
         self.session.tick();
@@ -279,14 +292,15 @@ impl Desk<'_> {
             failure => Err(failure),
         });
         let committed = committed.map_err(Failure::into_store_error);
-        Answers { batch, committed }.give(self.runtime.get());
+        Answers { batch, committed }.give(self.common.runtime.get());
     }
 
     fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
         self.begin()?;
         let done = run(&self.session, batch).and_then(|()| self.session.execute("COMMIT", []));
-        if done.is_err() {
-            self.roll_back();
+        match done {
+            Ok(_) => _ = self.common.commits.fetch_add(1, Ordering::Relaxed),
+            Err(_) => self.roll_back(),
         }
         done.map(|_| ()).map_err(Failure::from)
     }
@@ -426,14 +440,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
         let (inbox, waiting) = mpsc::channel();
-        let writer = Writer { inbox, thread: Mutex::new(None), runtime: Arc::default() };
+        let writer = Writer { inbox, thread: Mutex::new(None), common: Arc::default() };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
         std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         drop(call);
         drop(writer);
         let table = TableName::default();
-        let runtime = Arc::default();
-        Desk { session: Session::new(&connection, &table), waiting, patience: None, runtime }.serve();
+        let common = Arc::default();
+        Desk { session: Session::new(&connection, &table), waiting, patience: None, common }.serve();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);
     }

@@ -1,0 +1,176 @@
+//! `jobq bench client`: one client that does one thing after the other, so that each waits for the disk.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::delivery::Delivery;
+use super::disk;
+use super::figures::{median, rate};
+use super::ground::Place;
+use super::guests::Guests;
+use super::machine::Machine;
+use super::rig::{self, Durability, Rig};
+use super::subject::{Named, Subject, SubjectArgs};
+use crate::cli::context::Context;
+use crate::cli::exit::Code;
+use crate::cli::output;
+use crate::cli::parse::positive;
+use crate::queue::Store;
+use crate::queue::sqlite::SqliteStore;
+use crate::worker::Options;
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+Measures how many jobs a second one client enqueues, each acknowledged before the next, and how many it has done, each
+enqueued, run and on record as completed before the next. Both wait for the disk: what counts is their share of the
+fsyncs per second in the same run, for the whole job divided by the commits that it needs.
+
+Examples:
+  jobq bench client
+  jobq bench client --jobs 5000 --dir /var/lib/jobq -o json";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// How many jobs, of each kind
+    #[arg(long, default_value = "2000", value_parser = positive::<NonZeroUsize>)]
+    jobs: NonZeroUsize,
+    /// What an acknowledged write survives
+    #[arg(long, value_enum, default_value = "full")]
+    durability: Durability,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    enqueues_per_s: f64,
+    /// Of the fsyncs per second.
+    enqueue_ratio: f64,
+    whole_jobs_per_s: f64,
+    /// Of the fsyncs per second, divided by the commits of a job.
+    whole_job_ratio: f64,
+    commits_per_enqueue: f64,
+    commits_per_job: f64,
+    fsyncs_per_s: f64,
+    delivered_once: bool,
+    settings: Settings,
+    machine: Machine,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    jobs: usize,
+    durability: Durability,
+    #[serde(flatten)]
+    subject: Named,
+}
+
+/// A rate, and the commits that each took.
+struct Paced {
+    per_s: f64,
+    commits: f64,
+}
+
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    let settings = context.settings()?;
+    let options = rig::options(&settings);
+    let subject = args.subject.read(&settings)?;
+    let (report, delivery) = args.place.run(async |ground| measure(args, &subject, &options, &ground).await)?;
+    output::one(context.format(), &report, || people(&report))?;
+    Delivery::require([delivery])?;
+    Ok(Code::Ok)
+}
+
+async fn measure(
+    args: &Args,
+    subject: &Subject,
+    options: &Options,
+    ground: &Path,
+) -> anyhow::Result<(Report, Delivery)> {
+    let machine = Machine::look(ground);
+    let guests = Guests::load(ground, &[subject], options).await?;
+    guests.rehearse(subject, options.rules.of(subject.job_type.as_str())).await?;
+    let jobs = args.jobs.get();
+
+    let before = disk::syncs_per_second(ground).await?;
+    let home = rig::home(ground)?;
+    let store = rig::open(home.path(), args.durability)?;
+    let enqueue = enqueue(&store, subject, jobs).await?;
+    store.close().await;
+
+    let between = disk::syncs_per_second(ground).await?;
+    let rig = Rig::start(ground, args.durability, guests.handlers(), options.clone())?;
+    let whole = whole(&rig, subject, jobs).await?;
+    let remains = rig.stop().await;
+    let delivery = Delivery::check(&remains.store, subject, jobs).await?;
+    remains.store.close().await;
+
+    let fsyncs_per_s = median([before, between, disk::syncs_per_second(ground).await?]);
+    let report = Report {
+        enqueues_per_s: enqueue.per_s,
+        enqueue_ratio: enqueue.per_s * enqueue.commits / fsyncs_per_s,
+        whole_jobs_per_s: whole.per_s,
+        whole_job_ratio: whole.per_s * whole.commits / fsyncs_per_s,
+        commits_per_enqueue: enqueue.commits,
+        commits_per_job: whole.commits,
+        fsyncs_per_s,
+        delivered_once: delivery.once(),
+        settings: Settings { jobs, durability: args.durability, subject: subject.named() },
+        machine,
+    };
+    Ok((report, delivery))
+}
+
+async fn enqueue(store: &SqliteStore, subject: &Subject, jobs: usize) -> anyhow::Result<Paced> {
+    let (commits, started) = (store.commits(), Instant::now());
+    for _ in 0..jobs {
+        store.enqueue(vec![subject.job()]).await?;
+    }
+    Ok(paced(store, commits, started, jobs))
+}
+
+async fn whole(rig: &Rig, subject: &Subject, jobs: usize) -> anyhow::Result<Paced> {
+    let waker = rig.pool.waker();
+    let (commits, started) = (rig.store.commits(), Instant::now());
+    for done in 1..=jobs as u64 {
+        rig.store.enqueue(vec![subject.job()]).await?;
+        waker.wake();
+        rig.pool.await_recorded(done).await;
+    }
+    Ok(paced(&rig.store, commits, started, jobs))
+}
+
+fn paced(store: &SqliteStore, commits: u64, started: Instant, jobs: usize) -> Paced {
+    let commits = store.commits() - commits;
+    Paced { per_s: rate(jobs as u64, started.elapsed()), commits: commits as f64 / jobs as f64 }
+}
+
+fn people(report: &Report) -> String {
+    let Report { settings, machine, .. } = report;
+    format!(
+        "{:>8.0} enqueues/s, {:.2} commits each: {:.0} % of what the disk allows\n\
+         {:>8.0} whole jobs/s, {:.2} commits each: {:.0} % of what the disk allows\n\
+         {:>8.0} fsyncs/s on this disk in the same run\n\
+         {} jobs of `{}` of each kind, {} B payload, durability {}\n\
+         {}\n\
+         every job done exactly once: {}",
+        report.enqueues_per_s,
+        report.commits_per_enqueue,
+        report.enqueue_ratio * 100.0,
+        report.whole_jobs_per_s,
+        report.commits_per_job,
+        report.whole_job_ratio * 100.0,
+        report.fsyncs_per_s,
+        settings.jobs,
+        settings.subject.plugin,
+        settings.subject.payload_bytes,
+        settings.durability.word(),
+        machine.people(),
+        if report.delivered_once { "yes" } else { "NO" },
+    )
+}

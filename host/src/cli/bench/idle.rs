@@ -1,0 +1,92 @@
+//! `jobq bench idle`: what a daemon takes from the machine while it has nothing to do.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::daemon::{Home, SHIPPED, shipped};
+use super::ground::Place;
+use super::machine::Machine;
+use super::vitals::megabytes;
+use crate::cli::context::Context;
+use crate::cli::exit::Code;
+use crate::cli::output;
+use crate::cli::parse::duration;
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+Starts a daemon with the default settings and three plugins in a process of its own and watches it.
+
+Examples:
+  jobq bench idle
+  jobq bench idle --time 5s -o json";
+
+/// After its start a daemon announces itself and settles down.
+const SETTLE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// How long to watch
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    time: Duration,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Of one core.
+    cpu_percent: f64,
+    /// How often one of its threads was woken.
+    wakeups_per_s: f64,
+    threads: usize,
+    rss_mb: f64,
+    seconds: f64,
+    settings: Settings,
+    machine: Machine,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    plugins: usize,
+}
+
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    let report = args.place.run(async |ground| measure(args.time, &ground).await)?;
+    output::one(context.format(), &report, || people(&report))?;
+    Ok(Code::Ok)
+}
+
+async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
+    let machine = Machine::look(ground);
+    let daemon = Home::make(ground, "daemon", &shipped()).await?.start_cached().await?;
+    tokio::time::sleep(SETTLE).await;
+    let (before, started) = (daemon.vitals()?, Instant::now());
+    tokio::time::sleep(time).await;
+    let (after, seconds) = (daemon.vitals()?, started.elapsed().as_secs_f64());
+    daemon.stop().await?;
+    Ok(Report {
+        cpu_percent: after.cpu.saturating_sub(before.cpu).as_secs_f64() / seconds * 100.0,
+        wakeups_per_s: after.wakeups.saturating_sub(before.wakeups) as f64 / seconds,
+        threads: after.threads,
+        rss_mb: megabytes(after.rss),
+        seconds,
+        settings: Settings { plugins: SHIPPED },
+        machine,
+    })
+}
+
+fn people(report: &Report) -> String {
+    format!(
+        "{:>8.3} % of a core\n{:>8.1} wake-ups/s of its {} threads\n{:>8.1} MB of memory\n\
+         a daemon with {} plugins and no jobs, watched for {:.0} s\n{}",
+        report.cpu_percent,
+        report.wakeups_per_s,
+        report.threads,
+        report.rss_mb,
+        report.settings.plugins,
+        report.seconds,
+        report.machine.people(),
+    )
+}

@@ -1,0 +1,284 @@
+//! `jobq bench latency`: from enqueue to the first instruction of the handler, while idle and at half load,
+//! enqueued by the daemon's own process and by another one.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::child::Child;
+use super::delivery::Delivery;
+use super::disk;
+use super::figures::{Spread, rate};
+use super::ground::Place;
+use super::guests::Guests;
+use super::load::Load;
+use super::machine::Machine;
+use super::observer::{Observer, first_word, timed_job};
+use super::rig::{self, Durability, Rig};
+use super::subject::{Subject, filler};
+use crate::cli::context::Context;
+use crate::cli::exit::{Code, Failure};
+use crate::cli::output::{self, Column};
+use crate::cli::parse::positive;
+use crate::queue::Store;
+use crate::worker::Options;
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+The clock starts before the job is enqueued and stops when its handler is heard for the first time; in between are two
+commits, of the enqueue and of the claim. At half load, jobs that do nothing come at half of the rate that the same pool
+reached just before. Another process only inserts, as plain SQL does: the daemon sees it within its poll_interval.
+
+Examples:
+  jobq bench latency
+  jobq bench latency --samples 1000 -o json";
+
+/// The pauses between two samples: of different length, so that they do not fall in step with anything.
+const PAUSES: std::ops::Range<u64> = 10..60;
+
+/// How often the jobs of the load come.
+const BEAT: Duration = Duration::from_millis(5);
+
+/// How long the last sample may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// How many jobs are timed, of each kind
+    #[arg(long, default_value = "200", value_parser = positive::<NonZeroUsize>)]
+    samples: NonZeroUsize,
+    /// How many jobs tell what full load is
+    #[arg(long, default_value = "20000", value_parser = positive::<NonZeroUsize>)]
+    jobs: NonZeroUsize,
+    /// What an acknowledged write survives
+    #[arg(long, value_enum, default_value = "full")]
+    durability: Durability,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Arguments of the other process.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct StrangerArgs {
+    /// The directory of the queue
+    home: PathBuf,
+    durability: Durability,
+    samples: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    idle: Sources,
+    half_load: Sources,
+    /// What full load was.
+    full_load_jobs_per_s: f64,
+    /// What half load became.
+    half_load_jobs_per_s: f64,
+    commits_in_between: u32,
+    fsync_ms: f64,
+    fsyncs_per_s: f64,
+    delivered_once: bool,
+    settings: Settings,
+    machine: Machine,
+}
+
+#[derive(Debug, Serialize)]
+struct Sources {
+    same_process: Spread,
+    other_process: Spread,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    samples: usize,
+    durability: Durability,
+    concurrency: u32,
+    poll_interval_ms: u128,
+}
+
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    let options = rig::options(&context.settings()?);
+    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
+    output::one(context.format(), &report, || people(&report))?;
+    Delivery::require(deliveries)?;
+    Ok(Code::Ok)
+}
+
+/// The other process: enqueues timed jobs, one after the other.
+pub(in crate::cli) fn run_stranger(args: &StrangerArgs, context: &Context) -> anyhow::Result<Code> {
+    let store = rig::open(&args.home, args.durability)?;
+    context.block_on(async {
+        for _ in 0..args.samples {
+            pause().await;
+            store.enqueue(vec![timed_job()?]).await?;
+        }
+        store.close().await;
+        Ok(Code::Ok)
+    })
+}
+
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(PAUSES))).await;
+}
+
+async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::look(ground);
+    let fsyncs_per_s = disk::syncs_per_second(ground).await?;
+    let (timed, noop) = (first_word()?, Subject::noop(filler(100)?)?);
+    let guests = Guests::load(ground, &[&timed, &noop], options).await?;
+    let observer = Arc::new(Observer::of(&timed, guests.handlers()));
+    let rig = Rig::start(ground, args.durability, observer.clone(), options.clone())?;
+    let bench = Bench { args, observer, rig: &rig };
+
+    let idle = bench.sources().await?;
+    let load = Load { jobs: args.jobs, outstanding: NonZeroUsize::MIN.saturating_add(255), batch: NonZeroUsize::MIN };
+    let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&rig, &noop).await?.total);
+    let feeder = Feeder::start(&rig, &noop, full_load_jobs_per_s / 2.0);
+    let half_load = bench.sources().await?;
+    let (fed, half_load_jobs_per_s) = feeder.stop().await?;
+
+    let samples = args.samples.get();
+    rig.await_ends((args.jobs.get() + fed + 4 * samples) as u64).await?;
+    let remains = rig.stop().await;
+    let deliveries = vec![
+        Delivery::check(&remains.store, &noop, args.jobs.get() + fed).await?,
+        Delivery::check(&remains.store, &timed, 4 * samples).await?,
+    ];
+    remains.store.close().await;
+    let report = Report {
+        idle,
+        half_load,
+        full_load_jobs_per_s,
+        half_load_jobs_per_s,
+        commits_in_between: 2,
+        fsync_ms: 1e3 / fsyncs_per_s,
+        fsyncs_per_s,
+        delivered_once: Delivery::all_once(&deliveries),
+        settings: Settings {
+            samples,
+            durability: args.durability,
+            concurrency: options.concurrency.get(),
+            poll_interval_ms: options.poll_interval.as_millis(),
+        },
+        machine,
+    };
+    Ok((report, deliveries))
+}
+
+struct Bench<'a> {
+    args: &'a Args,
+    observer: Arc<Observer>,
+    rig: &'a Rig,
+}
+
+impl Bench<'_> {
+    async fn sources(&self) -> anyhow::Result<Sources> {
+        Ok(Sources { same_process: self.same_process().await?, other_process: self.other_process().await? })
+    }
+
+    async fn same_process(&self) -> anyhow::Result<Spread> {
+        let waker = self.rig.pool.waker();
+        for _ in 0..self.args.samples.get() {
+            pause().await;
+            self.rig.store.enqueue(vec![timed_job()?]).await?;
+            waker.wake();
+        }
+        self.collect().await
+    }
+
+    async fn other_process(&self) -> anyhow::Result<Spread> {
+        let (home, samples) = (self.rig.home().canonicalize()?, self.args.samples.to_string());
+        let home = home.display().to_string();
+        let args = ["bench", "stranger", &home, self.args.durability.word(), &samples];
+        Child::start(self.rig.home(), &args)?.end().await?;
+        self.collect().await
+    }
+
+    /// All samples of one kind, once the last is there.
+    async fn collect(&self) -> anyhow::Result<Spread> {
+        let (wanted, started) = (self.args.samples.get(), Instant::now());
+        while self.observer.timed() < wanted {
+            if started.elapsed() > PATIENCE {
+                let message = format!("only {} of {wanted} handlers were heard", self.observer.timed());
+                return Err(Failure::new(Code::Unexpected, message).into());
+            }
+            tokio::time::sleep(BEAT).await;
+        }
+        Ok(Spread::of(self.observer.take_times()))
+    }
+}
+
+/// Enqueues jobs at a steady rate until it is stopped.
+struct Feeder {
+    task: tokio::task::JoinHandle<anyhow::Result<usize>>,
+    over: CancellationToken,
+    started: Instant,
+}
+
+impl Feeder {
+    fn start(rig: &Rig, subject: &Subject, per_s: f64) -> Self {
+        let (store, waker, over) = (rig.store.clone(), rig.pool.waker(), CancellationToken::new());
+        let (subject, stop, started) = (subject.clone(), over.clone(), Instant::now());
+        let task = tokio::spawn(async move {
+            let mut beat = tokio::time::interval(BEAT);
+            let mut fed = 0;
+            while !stop.is_cancelled() {
+                beat.tick().await;
+                let due = (started.elapsed().as_secs_f64() * per_s) as usize;
+                let jobs: Vec<_> = (fed..due).map(|_| subject.job()).collect();
+                fed = due;
+                if !jobs.is_empty() {
+                    store.enqueue(jobs).await?;
+                    waker.wake();
+                }
+            }
+            Ok(fed)
+        });
+        Self { task, over, started }
+    }
+
+    /// How many it fed, in all and per second.
+    async fn stop(self) -> anyhow::Result<(usize, f64)> {
+        self.over.cancel();
+        let fed = self.task.await??;
+        Ok((fed, rate(fed as u64, self.started.elapsed())))
+    }
+}
+
+fn people(report: &Report) -> String {
+    let columns = [
+        Column::Whole("LOAD"),
+        Column::Whole("ENQUEUED BY"),
+        Column::Whole("P50"),
+        Column::Whole("P99"),
+        Column::Whole("MAX"),
+    ];
+    let ms = |ms: f64| format!("{ms:.2} ms");
+    let row = |load: &str, source: &str, spread: &Spread| {
+        [load.to_owned(), source.to_owned(), ms(spread.p50_ms), ms(spread.p99_ms), ms(spread.max_ms)]
+    };
+    let rows = [
+        row("idle", "the same process", &report.idle.same_process),
+        row("idle", "another process", &report.idle.other_process),
+        row("half", "the same process", &report.half_load.same_process),
+        row("half", "another process", &report.half_load.other_process),
+    ];
+    format!(
+        "{}\n\nfrom enqueue to the first instruction of the handler, {} samples of each kind, durability {}\n\
+         {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}\n\
+         {}\nevery job done exactly once: {}",
+        output::table(columns, rows),
+        report.settings.samples,
+        report.settings.durability.word(),
+        report.commits_in_between,
+        report.fsync_ms,
+        report.half_load_jobs_per_s,
+        report.full_load_jobs_per_s,
+        report.machine.people(),
+        if report.delivered_once { "yes" } else { "NO" },
+    )
+}

@@ -1,0 +1,163 @@
+//! `jobq bench scale`: whether a full table is as fast as an empty one.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::delivery::Delivery;
+use super::figures::rate;
+use super::ground::Place;
+use super::guests::Guests;
+use super::load::Load;
+use super::machine::Machine;
+use super::rig::{self, Durability, Rig};
+use super::subject::{Subject, filler};
+use crate::cli::context::Context;
+use crate::cli::exit::Code;
+use crate::cli::output::{self, Column};
+use crate::cli::parse::positive;
+use crate::queue::sqlite::{Crowd, crowd};
+use crate::worker::Options;
+
+/// Examples for `--help`.
+pub(super) const HELP: &str = "\
+Measures the throughput of jobs that do nothing in an empty queue, and then beside rows that should not matter.
+
+Examples:
+  jobq bench scale
+  jobq bench scale --rows 100000 -o json";
+
+/// What else lies in the queue.
+const CROWDS: [(&str, Option<Crowd>); 5] = [
+    ("nothing", None),
+    ("finished", Some(Crowd::Finished)),
+    ("future", Some(Crowd::Future)),
+    ("not_served", Some(Crowd::Unserved)),
+    ("waiting", Some(Crowd::Waiting)),
+];
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// How many rows there are besides
+    #[arg(long, default_value = "1000000", value_parser = positive::<NonZeroU32>)]
+    rows: NonZeroU32,
+    #[command(flatten)]
+    load: Load,
+    /// What an acknowledged write survives
+    #[arg(long, value_enum, default_value = "full")]
+    durability: Durability,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    beside: Vec<Beside>,
+    /// The lowest of the ratios.
+    worst_ratio: f64,
+    delivered_once: bool,
+    settings: Settings,
+    machine: Machine,
+}
+
+/// The throughput beside rows of one kind.
+#[derive(Debug, Serialize)]
+struct Beside {
+    what: &'static str,
+    rows: u32,
+    jobs_per_s: f64,
+    /// To the empty queue.
+    ratio: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    jobs: usize,
+    outstanding: usize,
+    batch: usize,
+    durability: Durability,
+    concurrency: u32,
+}
+
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
+    let options = rig::options(&context.settings()?);
+    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
+    output::one(context.format(), &report, || people(&report))?;
+    Delivery::require(deliveries)?;
+    Ok(Code::Ok)
+}
+
+async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::look(ground);
+    let noop = Subject::noop(filler(100)?)?;
+    let guests = Guests::load(ground, &[&noop], options).await?;
+    let (mut beside, mut deliveries) = (Vec::<Beside>::new(), Vec::new());
+    for (what, kind) in CROWDS {
+        let rows = kind.map_or(0, |_| args.rows.get());
+        let home = rig::home(ground)?;
+        if let Some(kind) = kind {
+            let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
+            tokio::task::spawn_blocking(move || crowd(&options, kind, &job_type, rows)).await??;
+        }
+        let rig = Rig::start_in(home, args.durability, guests.handlers(), options.clone())?;
+        let driven = args.load.drive(&rig, &noop).await?;
+        let remains = rig.stop().await;
+        deliveries.push(delivery(&remains.store, &noop, kind, args).await?);
+        remains.store.close().await;
+        let jobs_per_s = rate(args.load.jobs.get() as u64, driven.total);
+        let ratio = jobs_per_s / beside.first().map_or(jobs_per_s, |empty| empty.jobs_per_s);
+        beside.push(Beside { what, rows, jobs_per_s, ratio });
+    }
+    let report = Report {
+        worst_ratio: beside.iter().map(|beside| beside.ratio).fold(f64::INFINITY, f64::min),
+        beside,
+        delivered_once: Delivery::all_once(&deliveries),
+        settings: Settings {
+            jobs: args.load.jobs.get(),
+            outstanding: args.load.outstanding.get(),
+            batch: args.load.batch.get(),
+            durability: args.durability,
+            concurrency: options.concurrency.get(),
+        },
+        machine,
+    };
+    Ok((report, deliveries))
+}
+
+/// Those that were finished before count as done; those that wait may be done or not, but never twice.
+async fn delivery(
+    store: &crate::queue::sqlite::SqliteStore,
+    noop: &Subject,
+    kind: Option<Crowd>,
+    args: &Args,
+) -> anyhow::Result<Delivery> {
+    let (jobs, rows) = (args.load.jobs.get(), args.rows.get() as usize);
+    let (all, done) = match kind {
+        None | Some(Crowd::Unserved) => (jobs, jobs),
+        Some(Crowd::Finished) => (jobs + rows, jobs + rows),
+        Some(Crowd::Future | Crowd::Waiting) => (jobs + rows, jobs),
+    };
+    Delivery::check_some(store, noop, all, done).await
+}
+
+fn people(report: &Report) -> String {
+    let columns = [Column::Whole("BESIDE"), Column::Whole("ROWS"), Column::Whole("JOBS/S"), Column::Whole("RATIO")];
+    let row = |beside: &Beside| {
+        [
+            beside.what.replace('_', " "),
+            beside.rows.to_string(),
+            format!("{:.0}", beside.jobs_per_s),
+            format!("{:.2}", beside.ratio),
+        ]
+    };
+    let Settings { jobs, outstanding, batch, durability, concurrency } = &report.settings;
+    format!(
+        "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots\n\
+         {}\nevery job done exactly once: {}",
+        output::table(columns, report.beside.iter().map(row)),
+        durability.word(),
+        report.machine.people(),
+        if report.delivered_once { "yes" } else { "NO" },
+    )
+}

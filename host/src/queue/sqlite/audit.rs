@@ -1,0 +1,33 @@
+//! Whether the jobs of a type were each done exactly once: what the rows say against what the ledger says.
+
+use rusqlite::Result;
+
+use super::row;
+use super::session::Session;
+use crate::queue::JobType;
+
+/// A job was done once if its row counts one attempt and its ledger is one entry that says `completed`.
+const AUDIT: &str = r#"
+SELECT count(*),
+       count(*) FILTER (WHERE status = 'completed'),
+       count(*) FILTER (WHERE status = 'completed' AND attempts = 1 AND 'completed' = (
+         SELECT group_concat(outcome) FROM "jobs__attempts" AS entry WHERE entry.seq = job.seq))
+FROM "jobs" AS job WHERE type = ?1"#;
+
+/// How the jobs of one type stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// All of them.
+    pub jobs: u64,
+    /// Those that are completed.
+    pub completed: u64,
+    /// Those of the completed that took one attempt, by their row and by the ledger.
+    pub once: u64,
+}
+
+pub(super) fn audit(db: &Session<'_>, job_type: &JobType) -> Result<Audit> {
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Audit { jobs: row::big(row, 0)?, completed: row::big(row, 1)?, once: row::big(row, 2)? })
+    };
+    Ok(db.first(AUDIT, [job_type.as_str()], read)?.unwrap_or_default())
+}
