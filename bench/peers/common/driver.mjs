@@ -1,5 +1,6 @@
 // What every Node driver does alike: arguments, payloads, the delivery count, the result line.
 
+import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -9,7 +10,11 @@ if (variant === undefined) throw new Error("usage: node driver.mjs JOBS OUTSTAND
 
 export const jobs = Number(jobsText);
 export const outstanding = Number(outstandingText);
-export { dir, variant };
+export { dir };
+
+/** A variant is a durability setting and perhaps `, producer apart`. */
+export const [setting, ...extras] = variant.split(", ");
+export const producerApart = extras.includes("producer apart");
 
 /** A string that is 100 bytes of JSON and begins with the number of its job. */
 export const payload = (number) => String(number).padEnd(98, "x");
@@ -35,6 +40,27 @@ export class Deliveries {
   get once() {
     return this.#ran.every((times) => times === 1);
   }
+}
+
+/** Whether this process is the producer that `startProducer` of the other one made. */
+export const isProducer = process.send !== undefined;
+
+/** Starts this driver a second time, as the producer; call the answer to let it begin. */
+export async function startProducer() {
+  const producer = fork(process.argv[1], process.argv.slice(2));
+  producer.once("exit", (code) => code === 0 || process.exit(1));
+  await new Promise((resolve) => producer.once("message", resolve));
+  return () => producer.send("begin");
+}
+
+/** In the producer: runs `enqueue` once the other process says so, and ends the process. */
+export async function produce(enqueue) {
+  await new Promise((resolve) => {
+    process.once("message", resolve);
+    process.send("ready");
+  });
+  await enqueue();
+  process.exit(0);
 }
 
 /** Enqueues all jobs, one a call, `outstanding` calls under way at once. */

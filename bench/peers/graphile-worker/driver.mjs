@@ -10,6 +10,8 @@ const LOCAL_QUEUE = 500;
 const CONNECTIONS = 26;
 
 const pgPool = new pg.Pool({ max: CONNECTIONS });
+pgPool.on("error", console.error);
+pgPool.on("connect", (client) => client.on("error", console.error));
 const logger = new Logger(() => (level, message) => {
   if (level === "error") console.error(message);
 });

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { sql } from "drizzle-orm";
 import { buildDBClient, Runner, SqliteQueue } from "liteque";
-import { Deliveries, dir, jobs, outstanding, payload, report, secondsUntilCompleted, variant, version } from "../common/driver.mjs";
+import { Deliveries, dir, jobs, outstanding, payload, report, secondsUntilCompleted, setting, version } from "../common/driver.mjs";
 
 const database = buildDBClient(join(dir, "liteque.db"), { runMigrations: true });
-database.run(sql.raw(`PRAGMA synchronous = ${variant}`));
+database.run(sql.raw(`PRAGMA synchronous = ${setting}`));
 const pragma = (name) => Object.values(database.get(sql.raw(`PRAGMA ${name}`)))[0];
 
 const queue = new SqliteQueue("noop", database, { defaultJobArgs: { numRetries: 2 }, keepFailedJobs: true });
@@ -36,5 +36,5 @@ report({
   durability: `${pragma("journal_mode").toUpperCase()}, synchronous=${["OFF", "NORMAL", "FULL"][pragma("synchronous")]}`,
   seconds,
   deliveries,
-  notes: `one thread, 1 runner with concurrency 1, ${outstanding} unfinished jobs at most; ${variant === "normal" ? "as shipped" : "synchronous set by the driver"}`,
+  notes: `one thread, 1 runner with concurrency 1, ${outstanding} unfinished jobs at most; ${setting === "normal" ? "as shipped" : "synchronous set by the driver"}`,
 });

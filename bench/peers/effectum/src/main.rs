@@ -12,6 +12,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const CONCURRENCY: u16 = 64;
 
 /// How often each job ran, by its number.
+#[derive(Debug)]
 struct Deliveries(Vec<AtomicU32>);
 
 async fn noop(job: RunningJob, deliveries: Arc<Deliveries>) -> Result<(), Error> {
@@ -30,7 +31,7 @@ async fn main() -> Outcome<()> {
     let (jobs, outstanding): (usize, usize) = (jobs.parse()?, outstanding.parse()?);
     let file = Path::new(dir).join("effectum.db");
     if variant == "wal" {
-        rusqlite::Connection::open(&file)?.pragma_update(None, "journal_mode", "wal")?;
+        rusqlite::Connection::open(&file)?.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     }
     let queue = Arc::new(Queue::new(&file).await?);
     let deliveries = Arc::new(Deliveries((0..jobs).map(|_| AtomicU32::new(0)).collect()));
