@@ -19,6 +19,11 @@ def payload(number: int) -> str:
     return str(number).ljust(98, "x")
 
 
+def payload_object(number: int) -> dict[str, str]:
+    """The same 100 bytes for an API that wants an object."""
+    return {"n": str(number).ljust(91, "x")}
+
+
 class Deliveries:
     """How often each job ran, by the number in its payload."""
 
