@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::{Result, fatal};
 use crate::follow_up::Enqueue;
 use crate::host::{Host, Job};
+use crate::http::{ErrorKind, Outgoing, Response};
 
 /// The attempt that is running.
 pub struct Context {
@@ -15,6 +16,10 @@ pub struct Context {
 impl Context {
     pub(crate) fn new(job: Job, host: Host) -> Context {
         Context { job, host }
+    }
+
+    pub(crate) fn http(&self, request: Outgoing) -> std::result::Result<Response, ErrorKind> {
+        self.host.http(request, self.job_type())
     }
 
     #[cfg(not(target_arch = "wasm32"))]

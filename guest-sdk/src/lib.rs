@@ -89,6 +89,7 @@ mod error;
 mod follow_up;
 mod handler;
 mod host;
+pub mod http;
 mod json;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;

@@ -1,5 +1,7 @@
 //! Where the host is real: the imports, the export, the logger and the last words.
 
+mod http;
+
 use std::hint::black_box;
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
@@ -12,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::follow_up::{EnqueueError, FollowUp};
 use crate::handler::attempt;
 use crate::host;
+use crate::http::{ErrorKind, Outgoing, Response};
 use crate::json::{FromJson, ToJson};
 
 pub use bindings::export_handler;
@@ -84,6 +87,10 @@ impl Imports {
 
     pub(crate) fn progress(&self, percent: u8, message: &str) {
         context::progress(percent, message);
+    }
+
+    pub(crate) fn http(&self, request: Outgoing, job_type: &str) -> std::result::Result<Response, ErrorKind> {
+        http::send(request, job_type)
     }
 
     pub(crate) fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
