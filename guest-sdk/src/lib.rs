@@ -85,6 +85,7 @@
 #![deny(missing_docs)]
 
 mod context;
+mod dir;
 mod error;
 mod follow_up;
 mod handler;
@@ -97,6 +98,7 @@ pub mod testing;
 mod wasm;
 
 pub use context::Context;
+pub use dir::Dir;
 pub use error::{Error, Result, fatal, retry, retry_after, snooze};
 pub use follow_up::{EnqueueError, FollowUp};
 pub use json::{FromJson, RawJson, ToJson};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Once;
 use std::time::Duration;
@@ -62,6 +63,7 @@ struct State {
     /// How often the handler still hears that nobody has cancelled; `None` is for ever.
     looks_left: Option<u32>,
     refusal: Option<EnqueueError>,
+    dirs: HashMap<String, PathBuf>,
     http_answers: VecDeque<std::result::Result<Response, ErrorKind>>,
     requests: Vec<HttpRequest>,
     progress: Vec<(u8, String)>,
@@ -86,6 +88,7 @@ impl Fake {
             remaining: Duration::from_secs(30),
             looks_left: None,
             refusal: None,
+            dirs: HashMap::new(),
             http_answers: VecDeque::new(),
             requests: Vec::new(),
             progress: Vec::new(),
@@ -141,6 +144,12 @@ impl Fake {
     /// Takes no follow-up, for this reason.
     pub fn refuses_follow_ups(self, reason: EnqueueError) -> Fake {
         self.state.borrow_mut().refusal = Some(reason);
+        self
+    }
+
+    /// Grants a directory: `guest` is its name for the handler, `host` where it is. Without this there is none.
+    pub fn dir(self, guest: &str, host: impl Into<PathBuf>) -> Fake {
+        self.state.borrow_mut().dirs.insert(guest.trim_end_matches('/').into(), host.into());
         self
     }
 
@@ -260,9 +269,14 @@ impl Recorder {
         }
     }
 
+    /// Where a granted directory is; one that is not granted is nowhere.
+    pub(crate) fn place(&self, guest: &str) -> PathBuf {
+        self.0.borrow().dirs.get(guest.trim_end_matches('/')).cloned().unwrap_or_default()
+    }
+
     /// Holds the answer to what the request allows, as a host would.
     pub(crate) fn http(&self, request: Outgoing, _: &str) -> std::result::Result<Response, ErrorKind> {
-        let Outgoing { method, url, headers, body, timeout, max_body } = request;
+        let Outgoing { method, url, headers, body, timeout, max_body, cut } = request;
         let url = url.to_string();
         let mut state = self.0.borrow_mut();
         let Some(answer) = state.http_answers.pop_front() else {
@@ -271,7 +285,7 @@ impl Recorder {
         state.requests.push(HttpRequest { method, url, headers, body: body.unwrap_or_default(), timeout });
         match answer {
             Ok(response) if response.bytes().len() > max_body => {
-                if response.status() < 400 {
+                if !cut && response.status() < 400 {
                     return Err(ErrorKind::TooLong(max_body));
                 }
                 let start = response.bytes()[..max_body].to_vec();

@@ -44,7 +44,7 @@
 //!
 //! - A request without [`timeout`](Request::timeout) has 30 seconds, and every request ends a moment before the attempt does,
 //!   so that the handler can still say what became of it.
-//! - An answer is read whole, up to 8 MiB or what [`max_body`](Request::max_body) says.
+//! - An answer is read whole, up to 8 MiB or what [`max_body`](Request::max_body) says; an answer of status 400 or more is cut there.
 //! - Redirects are not followed, because another origin would have to be granted anyway: they are a status that is not 2xx.
 //! - Errors name the method and the origin of a request, never its path or query, which may hold a secret.
 
@@ -57,6 +57,6 @@ mod url;
 pub use error::{Error, ErrorKind};
 pub use request::{Request, delete, get, patch, post, put, request};
 pub use response::Response;
-pub use url::Url;
+pub use url::{Url, UrlError};
 
 pub(crate) use request::Outgoing;

@@ -65,6 +65,7 @@ pub fn request(method: &str, url: impl AsRef<str>) -> Request {
         body: None,
         timeout: TIMEOUT,
         max_body: MAX_BODY,
+        cut: false,
         mistake: None,
     };
     if !is_token(method) {
@@ -87,6 +88,7 @@ pub struct Request {
     body: Option<Vec<u8>>,
     timeout: Duration,
     max_body: usize,
+    cut: bool,
     /// The first thing that makes this no request.
     mistake: Option<String>,
 }
@@ -101,6 +103,8 @@ pub(crate) struct Outgoing {
     /// From now until the answer has been read.
     pub(crate) timeout: Duration,
     pub(crate) max_body: usize,
+    /// Whether a part of the answer's body is as good as all of it.
+    pub(crate) cut: bool,
 }
 
 impl Request {
@@ -151,6 +155,14 @@ impl Request {
         self
     }
 
+    /// Takes only so many bytes of the answer's body, and is content if the rest is more, or never comes: for a request that is
+    /// done once it has a status.
+    pub fn first_bytes(mut self, bytes: usize) -> Request {
+        self.max_body = bytes;
+        self.cut = true;
+        self
+    }
+
     /// Sends the request and waits for the whole answer, whatever its status is.
     ///
     /// # Errors
@@ -165,8 +177,15 @@ impl Request {
             (None, Some(url)) => (url, self.headers, self.timeout.min(time_for_a_request(ctx.remaining()))),
             (mistake, _) => return Err(Error::new(name, ErrorKind::Invalid(mistake.unwrap_or_default()))),
         };
-        let outgoing =
-            Outgoing { method: self.method, url, headers, body: self.body, timeout, max_body: self.max_body };
+        let outgoing = Outgoing {
+            method: self.method,
+            url,
+            headers,
+            body: self.body,
+            timeout,
+            max_body: self.max_body,
+            cut: self.cut,
+        };
         match ctx.http(outgoing) {
             Ok(response) => Ok(response.of(name)),
             Err(kind) => Err(Error::new(name, kind)),
@@ -255,6 +274,27 @@ mod tests {
         assert_eq!((own.header("Content-Type"), own.text()), (Some("application/ld+json"), "null".into()));
         assert!(plain.header("user-agent").is_some_and(|agent| agent.starts_with("jobq-guest/")));
         assert_eq!(sent(get(URL).header("User-Agent", "me")).header("user-agent"), Some("me"));
+    }
+
+    #[test]
+    fn a_body_has_a_limit() {
+        let answer = |status, request: Request| {
+            let fake = Fake::new().http(Response::new(status).with_body("12345"));
+            request.send(&fake.context()).map(|response| response.text().into_owned())
+        };
+        assert_eq!(answer(200, get(URL).max_body(5)), Ok("12345".into()));
+        let error = answer(200, get(URL).max_body(4)).unwrap_err();
+        assert_eq!(error.to_string(), "GET https://example.com: the answer is longer than 4 bytes");
+        assert_eq!(answer(500, get(URL).max_body(4)), Ok("1234".into()), "it is an error anyway");
+        assert_eq!(answer(200, get(URL).first_bytes(2)), Ok("12".into()));
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "the handler sent GET https://example.com/path?token=secret, and the fake has no answer left"
+    )]
+    fn a_request_that_no_test_expects_is_a_panic() {
+        let _ = get(URL).send(&Fake::new().context());
     }
 
     #[test]

@@ -109,11 +109,17 @@ impl<'de> Deserialize<'de> for Url {
 
 /// Why a text is no URL. It repeats no path and no query, which may hold a secret, and no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UrlError {
+    /// A letter that has no place in a URL.
     Letter(char),
+    /// It does not begin with `https://` or `http://`.
     Scheme,
+    /// A name or a password stands in front of the host.
     UserInfo,
+    /// The host is none.
     Host(String),
+    /// The port is none.
     Port(String),
 }
 

@@ -131,12 +131,12 @@ impl Exchange<'_> {
         }
     }
 
-    /// Of an answer that is an error, as much as came is good enough to show.
+    /// Of an answer that is an error, and where a part will do, as much as came is good enough.
     fn read(&self, body: &IncomingBody, status: u16) -> Result<Vec<u8>, ErrorKind> {
         let stream = body.stream().map_err(|()| broken("its body was taken"))?;
         let mut bytes = Vec::new();
         match self.read_all(&stream, &mut bytes) {
-            Err(_) if status >= 400 => Ok(bytes),
+            Err(_) if self.request.cut || status >= 400 => Ok(bytes),
             Err(kind) => Err(kind),
             Ok(()) => Ok(bytes),
         }

@@ -4,6 +4,7 @@ mod http;
 
 use std::hint::black_box;
 use std::panic::PanicHookInfo;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -87,6 +88,11 @@ impl Imports {
 
     pub(crate) fn progress(&self, percent: u8, message: &str) {
         context::progress(percent, message);
+    }
+
+    /// Where a granted directory is: the host shows it under the name that it has for the handler.
+    pub(crate) fn place(&self, guest: &str) -> PathBuf {
+        guest.into()
     }
 
     pub(crate) fn http(&self, request: Outgoing, job_type: &str) -> std::result::Result<Response, ErrorKind> {
