@@ -9,8 +9,8 @@ use crate::http::ErrorKind;
 /// What a handler returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every answer but a result. `?` makes one of any error, a [retry](Error::Retry) with the error and its sources as the message;
-/// for the others there are [`fatal`], [`retry_after`] and [`snooze`].
+/// Every answer but a result. `?` makes one of any error, a [retry](Error::Retry) with the error and its sources as the message,
+/// or what an [HTTP error](crate::http) knows to be right; for the others there are [`fatal`], [`retry_after`] and [`snooze`].
 ///
 /// ```
 /// # use jobq_guest::{Result, fatal, snooze};
