@@ -166,7 +166,7 @@ impl Request {
     /// Sends the request and waits for the whole answer, whatever its status is.
     ///
     /// # Errors
-    /// When there is no whole answer; `?` makes of it what is right for the job, as the [module](self) says.
+    /// When there is no whole answer; `?` makes of it what is right for the job, as the [module](super) says.
     pub fn send(mut self, ctx: &Context) -> Result<Response, Error> {
         self.default_header("User-Agent", concat!("jobq-guest/", env!("CARGO_PKG_VERSION")));
         let name = match &self.url {
