@@ -11,7 +11,7 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${JOBQ_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jobq-ci}
-shipped=(process_csv send_email generate_report flaky)
+shipped=(process_csv send_email generate_report flaky webhook thumbnail)
 debian_packages=(rustc-web cargo-web rust-web-src wasi-libc lld-22)
 
 main() {

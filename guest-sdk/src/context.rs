@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::dir::Dir;
 use crate::error::{Result, fatal};
 use crate::follow_up::Enqueue;
 use crate::host::{Host, Job};
+use crate::http::{ErrorKind, Outgoing, Response};
 
 /// The attempt that is running.
 pub struct Context {
@@ -15,6 +17,10 @@ pub struct Context {
 impl Context {
     pub(crate) fn new(job: Job, host: Host) -> Context {
         Context { job, host }
+    }
+
+    pub(crate) fn http(&self, request: Outgoing) -> std::result::Result<Response, ErrorKind> {
+        self.host.http(request, self.job_type())
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -77,6 +83,25 @@ impl Context {
     /// Shows how far the attempt has come, 0 to 100 (more is taken as 100), and a few words.
     pub fn progress(&self, percent: u8, message: impl AsRef<str>) {
         self.host.progress(percent.min(100), message.as_ref());
+    }
+
+    /// A directory that jobq.toml grants, by the name that it has for the handler.
+    ///
+    /// ```
+    /// # use jobq_guest::{Context, Result, testing::Fake};
+    /// fn count(file: String, ctx: &Context) -> Result<usize> {
+    ///     let mut file = ctx.dir("/data")?.read(&file)?;
+    ///     Ok(std::io::read_to_string(&mut file)?.lines().count())
+    /// }
+    ///
+    /// let fake = Fake::new().dir("/data", "src"); // a directory of the test's own
+    /// assert!(fake.run(count, r#""lib.rs""#).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// A retry that names the grant, when there is no such directory.
+    pub fn dir(&self, guest: &str) -> Result<Dir> {
+        Dir::open(guest, self.host.place(guest), &self.job)
     }
 
     /// Starts to build a follow-up job, which comes into being with the completion of this attempt, or not at all.

@@ -4,11 +4,13 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use crate::http::ErrorKind;
+
 /// What a handler returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every answer but a result. `?` makes one of any error, a [retry](Error::Retry) with the error and its sources as the message;
-/// for the others there are [`fatal`], [`retry_after`] and [`snooze`].
+/// Every answer but a result. `?` makes one of any error, a [retry](Error::Retry) with the error and its sources as the message,
+/// or what an [HTTP error](crate::http) knows to be right; for the others there are [`fatal`], [`retry_after`] and [`snooze`].
 ///
 /// ```
 /// # use jobq_guest::{Result, fatal, snooze};
@@ -37,12 +39,12 @@ pub enum Error {
 
 /// Failed: try again after the backoff of the job type. `?` does this to any error by itself.
 pub fn retry(error: impl Into<Box<dyn StdError>>) -> Error {
-    Error::Retry(message(error))
+    Error::Retry(message(&*error.into()))
 }
 
 /// Failed: try again after this delay.
 pub fn retry_after(error: impl Into<Box<dyn StdError>>, delay: Duration) -> Error {
-    Error::RetryAfter(message(error), delay)
+    Error::RetryAfter(message(&*error.into()), delay)
 }
 
 /// Failed for good: the job is dead at once. For what will be the same next time.
@@ -54,7 +56,7 @@ pub fn retry_after(error: impl Into<Box<dyn StdError>>, delay: Duration) -> Erro
 /// assert_eq!(number, Err(Error::Fatal("invalid digit found in string".into())));
 /// ```
 pub fn fatal(error: impl Into<Box<dyn StdError>>) -> Error {
-    Error::Fatal(message(error))
+    Error::Fatal(message(&*error.into()))
 }
 
 /// Not failed, not yet: run again after this delay. Not counted as an attempt.
@@ -62,10 +64,14 @@ pub fn snooze(delay: Duration) -> Error {
     Error::Snooze(delay)
 }
 
-/// Any error, and any text, is a [retry](Error::Retry).
+/// Any error, and any text, is a [retry](Error::Retry), unless an [HTTP error](crate::http::Error) is behind it, which knows better.
 impl<E: Into<Box<dyn StdError>>> From<E> for Error {
     fn from(error: E) -> Error {
-        retry(error)
+        let error = error.into();
+        match chain(&*error).find_map(|error| error.downcast_ref::<ErrorKind>()) {
+            Some(http) => http.answer(message(&*error)),
+            None => Error::Retry(message(&*error)),
+        }
     }
 }
 
@@ -79,19 +85,20 @@ impl fmt::Display for Error {
 }
 
 /// An error and what caused it, in one line; what an error says of its source itself is not said again.
-fn message(error: impl Into<Box<dyn StdError>>) -> String {
-    let error = error.into();
+fn message(error: &(dyn StdError + 'static)) -> String {
     let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
+    for cause in chain(error).skip(1).map(ToString::to_string) {
         if !message.ends_with(&cause) {
             message.push_str(": ");
             message.push_str(&cause);
         }
-        source = error.source();
     }
     message
+}
+
+/// An error and what caused it.
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 #[cfg(test)]

@@ -49,14 +49,15 @@
 //! One that does not parse makes the job dead at once, with the place and serde's words:
 //! ``bad payload at `items[2].price`: invalid type: string "x", expected f64 at line 1 column 52``.
 //! The second is the [`Context`]: what is known about the job and its attempt, [progress](Context::progress),
-//! [the time that is left](Context::remaining), [cancellation](Context::is_cancelled), and [follow-up jobs](Context::enqueue).
+//! [the time that is left](Context::remaining), [cancellation](Context::is_cancelled), [granted directories](Context::dir),
+//! and [follow-up jobs](Context::enqueue). Requests are sent by [`http`].
 //!
 //! # What comes out
 //!
 //! | you write | the job |
 //! |---|---|
 //! | `Ok(value)` | is completed; its result is the JSON of `value`, and nothing for `()` and `None` ([`ToJson`]) |
-//! | `something?` | failed: another attempt after the backoff of its type, with the error and its sources as the message |
+//! | `something?` | failed: another attempt after the backoff of its type, with the error and its sources as the message; an [HTTP error](http) knows better |
 //! | `Err(`[`retry`]`("…"))` | the same in your own words |
 //! | `Err(`[`retry_after`]`("…", delay))` | the same after your own delay |
 //! | `Err(`[`fatal`]`("…"))` | is dead at once: no attempt could help |
@@ -85,10 +86,12 @@
 #![deny(missing_docs)]
 
 mod context;
+mod dir;
 mod error;
 mod follow_up;
 mod handler;
 mod host;
+pub mod http;
 mod json;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
@@ -96,6 +99,7 @@ pub mod testing;
 mod wasm;
 
 pub use context::Context;
+pub use dir::Dir;
 pub use error::{Error, Result, fatal, retry, retry_after, snooze};
 pub use follow_up::{EnqueueError, FollowUp};
 pub use json::{FromJson, RawJson, ToJson};

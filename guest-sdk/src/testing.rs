@@ -1,6 +1,9 @@
 //! A fake attempt, to test handlers natively: `cargo test`, no WebAssembly, no daemon.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Once;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use crate::error::Result;
 use crate::follow_up::{EnqueueError, FollowUp};
 use crate::handler::attempt;
 use crate::host::Job;
+use crate::http::{ErrorKind, Outgoing, Response};
 use crate::json::{FromJson, ToJson};
 
 /// A fake attempt: says what it is told to say and records what the handler asks for.
@@ -59,6 +63,9 @@ struct State {
     /// How often the handler still hears that nobody has cancelled; `None` is for ever.
     looks_left: Option<u32>,
     refusal: Option<EnqueueError>,
+    dirs: HashMap<String, PathBuf>,
+    http_answers: VecDeque<std::result::Result<Response, ErrorKind>>,
+    requests: Vec<HttpRequest>,
     progress: Vec<(u8, String)>,
     follow_ups: Vec<FollowUp>,
     logs: Vec<String>,
@@ -81,6 +88,9 @@ impl Fake {
             remaining: Duration::from_secs(30),
             looks_left: None,
             refusal: None,
+            dirs: HashMap::new(),
+            http_answers: VecDeque::new(),
+            requests: Vec::new(),
             progress: Vec::new(),
             follow_ups: Vec::new(),
             logs: Vec::new(),
@@ -137,6 +147,41 @@ impl Fake {
         self
     }
 
+    /// Grants a directory: `guest` is its name for the handler, `host` where it is. Without this there is none.
+    pub fn dir(self, guest: &str, host: impl Into<PathBuf>) -> Fake {
+        self.state.borrow_mut().dirs.insert(guest.trim_end_matches('/').into(), host.into());
+        self
+    }
+
+    /// Answers the next HTTP request that has no answer yet: once for each request, in their order.
+    ///
+    /// A request without an answer is a panic. See [`http`](crate::http) for an example.
+    pub fn http(self, answer: Response) -> Fake {
+        self.state.borrow_mut().http_answers.push_back(Ok(answer));
+        self
+    }
+
+    /// Has the next HTTP request that has no answer yet fail.
+    ///
+    /// ```
+    /// use jobq_guest::http::{self, ErrorKind};
+    /// use jobq_guest::testing::Fake;
+    /// use jobq_guest::{Context, Error, Result};
+    ///
+    /// fn ping((): (), ctx: &Context) -> Result<u16> {
+    ///     Ok(http::get("https://example.com/ping").send(ctx)?.status())
+    /// }
+    ///
+    /// let fake = Fake::new().http_fails(ErrorKind::Connect("connection refused".into())).http(http::Response::new(204));
+    /// let message = "GET https://example.com: failed to connect: connection refused";
+    /// assert_eq!(fake.run(ping, "null"), Err(Error::Retry(message.into())));
+    /// assert_eq!(fake.run(ping, "null"), Ok("204".into()));
+    /// ```
+    pub fn http_fails(self, why: ErrorKind) -> Fake {
+        self.state.borrow_mut().http_answers.push_back(Err(why));
+        self
+    }
+
     /// Runs a handler as the host would: from the text of a payload to the text of a result.
     ///
     /// # Errors
@@ -161,6 +206,11 @@ impl Fake {
         self.state.borrow().progress.clone()
     }
 
+    /// The HTTP requests that were sent.
+    pub fn requests(&self) -> Vec<HttpRequest> {
+        self.state.borrow().requests.clone()
+    }
+
     /// The follow-ups that were enqueued. A host drops them unless the handler completes; the fake keeps them.
     pub fn follow_ups(&self) -> Vec<FollowUp> {
         self.state.borrow().follow_ups.clone()
@@ -171,6 +221,35 @@ impl Fake {
     /// Empty if the tests have installed another logger before the first fake was made.
     pub fn logs(&self) -> Vec<String> {
         self.state.borrow().logs.clone()
+    }
+}
+
+/// An HTTP request that a handler has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpRequest {
+    /// As in `POST`.
+    pub method: String,
+    /// Without a fragment; host and scheme in lower case.
+    pub url: String,
+    /// In the order in which the handler set them, without those that the host adds.
+    pub headers: Vec<(String, String)>,
+    /// Empty if there is none.
+    pub body: Vec<u8>,
+    /// Within which the whole answer had to be there.
+    pub timeout: Duration,
+}
+
+impl HttpRequest {
+    /// The first header of this name, however it is capitalized.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        header.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text; what is not UTF-8 is replaced by `�`.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
     }
 }
 
@@ -187,6 +266,32 @@ impl Recorder {
                 *looks -= 1;
                 false
             }
+        }
+    }
+
+    /// Where a granted directory is; one that is not granted is nowhere.
+    pub(crate) fn place(&self, guest: &str) -> PathBuf {
+        self.0.borrow().dirs.get(guest.trim_end_matches('/')).cloned().unwrap_or_default()
+    }
+
+    /// Holds the answer to what the request allows, as a host would.
+    pub(crate) fn http(&self, request: Outgoing, _: &str) -> std::result::Result<Response, ErrorKind> {
+        let Outgoing { method, url, headers, body, timeout, max_body, cut } = request;
+        let url = url.to_string();
+        let mut state = self.0.borrow_mut();
+        let Some(answer) = state.http_answers.pop_front() else {
+            panic!("the handler sent {method} {url}, and the fake has no answer left: Fake::new().http(…) gives it one")
+        };
+        state.requests.push(HttpRequest { method, url, headers, body: body.unwrap_or_default(), timeout });
+        match answer {
+            Ok(response) if response.bytes().len() > max_body => {
+                if !cut && response.status() < 400 {
+                    return Err(ErrorKind::TooLong(max_body));
+                }
+                let start = response.bytes()[..max_body].to_vec();
+                Ok(response.with_body(start))
+            }
+            other => other,
         }
     }
 

@@ -14,7 +14,7 @@ fn it_is_accepted_and_changes_nothing_but_the_job_types_that_ship() {
     assert_eq!(shipped.notes, Vec::<String>::new());
     assert_eq!(
         shipped.plugins.types.keys().collect::<Vec<_>>(),
-        ["flaky", "generate_report", "process_csv", "send_email"]
+        ["flaky", "generate_report", "process_csv", "send_email", "thumbnail", "webhook"]
     );
     let grants = shipped.worker.rules.of("process_csv").grants.clone();
     assert_eq!((grants.dirs[0].guest.as_str(), grants.dirs[0].write), ("/data", false));
@@ -33,8 +33,8 @@ fn every_commented_default_is_the_default() {
 #[test]
 fn every_commented_key_is_read() {
     let settings = checked(&uncommented());
-    let example = settings.worker.rules.of("thumbnail");
-    assert_eq!(settings.plugins.types["thumbnail"].file, "thumbnail.wasm");
+    let example = settings.worker.rules.of("invoice");
+    assert_eq!(settings.plugins.types["invoice"].file, "invoice.wasm");
     assert!(example.concurrency.is_some());
     assert!(!example.grants.env.is_empty() && !example.grants.dirs.is_empty() && !example.grants.enqueue.is_empty());
 }
@@ -44,10 +44,10 @@ fn every_key_that_the_code_knows_stands_in_it_once() {
     let document = uncommented();
     for key in keys() {
         let (section, key) = key.rsplit_once('.').unwrap();
-        let section = section.replace("NAME", "thumbnail");
+        let section = section.replace("NAME", "invoice");
         let (table, inline) = match section.as_str() {
             "defaults.backoff" => ("defaults", Some("backoff")),
-            "jobs.thumbnail.dirs" => ("jobs.thumbnail", Some("dirs")),
+            "jobs.invoice.dirs" => ("jobs.invoice", Some("dirs")),
             table => (table, None),
         };
         let lines = lines_of(&document, table);

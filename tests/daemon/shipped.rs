@@ -16,13 +16,13 @@ fn home() -> Home {
     let home = Home::new("");
     let settings = fs::read_to_string(repository("jobq.toml")).unwrap();
     let plugins = std::env::var_os("JOBQ_TEST_PLUGINS").map_or_else(|| repository("plugins"), PathBuf::from);
-    for name in ["process_csv", "send_email", "generate_report", "flaky"] {
+    for name in ["process_csv", "send_email", "generate_report", "flaky", "thumbnail", "webhook"] {
         home.plugin_bytes(name, &fs::read(plugins.join(format!("{name}.wasm"))).unwrap());
     }
-    for dir in ["examples/data", "examples/outbox", "examples/reports"] {
+    for dir in ["examples/data", "examples/images", "examples/outbox", "examples/reports"] {
         fs::create_dir_all(home.path(dir)).unwrap();
     }
-    for file in ["examples/request.json", "examples/data/sales.csv"] {
+    for file in ["examples/request.json", "examples/data/sales.csv", "examples/images/sunset.jpg"] {
         fs::copy(repository(file), home.path(file)).unwrap();
     }
     fs::write(home.path("jobq.toml"), settings).unwrap();
@@ -53,8 +53,39 @@ fn the_sample_request_is_totalled_a_mail_is_written_and_a_report_made() {
 }
 
 #[test]
-fn check_finds_nothing_wrong_with_them() {
+fn a_thumbnail_is_made_of_a_photograph() {
+    let home = home();
+    let daemon = home.daemon();
+    let payload = r#"{"input": "sunset.jpg", "max_width": 200, "max_height": 200, "output": "small/sunset.png"}"#;
+    let said = home.jobq(&["enqueue", "thumbnail", payload, "--wait=100s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let made: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&made["width"], &made["height"]), (&Value::from(200), &Value::from(150)));
+    let png = fs::read(home.path("examples/images/small/sunset.png")).unwrap();
+    assert_eq!(Value::from(png.len()), made["bytes"]);
+    // Width and height stand where every PNG has them.
+    assert_eq!(png[16..24], [0, 0, 0, 200, 0, 0, 0, 150]);
+    daemon.stop();
+}
+
+#[test]
+fn a_webhook_that_is_not_granted_is_dead_and_names_the_grant() {
+    let home = home();
+    let daemon = home.daemon();
+    let payload = r#"{"url": "https://hooks.example.org/orders?key=hunter2", "body": {"order": 17}}"#;
+    let said = home.jobq(&["enqueue", "webhook", payload, "--wait=100s"]);
+    assert_eq!(said.code, 100, "{said:?}");
+    let message = "POST https://hooks.example.org is not granted; \
+                   jobq.toml grants it with http = [\"https://hooks.example.org\"] under [jobs.webhook]";
+    assert!(said.stderr.contains(message) && !said.stderr.contains("hunter2"), "{said:?}");
+    daemon.stop();
+}
+
+/// The origins of webhooks are the user's to name.
+#[test]
+fn check_finds_nothing_wrong_with_them_and_notes_the_webhook() {
     let said = home().jobq(&["check"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.stdout.contains("0 problems, 0 notes"), "{said:?}");
+    let webhook = "type `webhook` imports wasi:http";
+    assert!(said.stdout.contains("0 problems, 1 note") && said.stdout.contains(webhook), "{said:?}");
 }

@@ -1,7 +1,10 @@
 //! Where the host is real: the imports, the export, the logger and the last words.
 
+mod http;
+
 use std::hint::black_box;
 use std::panic::PanicHookInfo;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -12,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::follow_up::{EnqueueError, FollowUp};
 use crate::handler::attempt;
 use crate::host;
+use crate::http::{ErrorKind, Outgoing, Response};
 use crate::json::{FromJson, ToJson};
 
 pub use bindings::export_handler;
@@ -84,6 +88,15 @@ impl Imports {
 
     pub(crate) fn progress(&self, percent: u8, message: &str) {
         context::progress(percent, message);
+    }
+
+    /// Where a granted directory is: the host shows it under the name that it has for the handler.
+    pub(crate) fn place(&self, guest: &str) -> PathBuf {
+        guest.into()
+    }
+
+    pub(crate) fn http(&self, request: Outgoing, job_type: &str) -> std::result::Result<Response, ErrorKind> {
+        http::send(request, job_type)
     }
 
     pub(crate) fn enqueue(&self, job: FollowUp) -> std::result::Result<String, EnqueueError> {
