@@ -25,8 +25,9 @@ use crate::worker::{Options, Rule};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Every attempt sleeps for the time of --hold, which must be enough to start all of them. The memory is that of this
-process, which is daemon and client in one. Exit code 1 says that not all were held at once, or not done exactly once.
+Every attempt sleeps for the time of --hold, which must be enough to start all of them. The memory
+is that of this process, which is daemon and client in one. Exit code 1 says that not all were
+held at once, or that one was not done exactly once.
 
 Examples:
   jobq bench held

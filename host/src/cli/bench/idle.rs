@@ -16,7 +16,8 @@ use crate::cli::parse::duration;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Starts a daemon with the default settings and three plugins in a process of its own and watches it.
+Starts a daemon with the default settings and three plugins in a process of its own, and watches
+it when it has settled. A wake-up is a thread that had gone to sleep by itself.
 
 Examples:
   jobq bench idle

@@ -22,7 +22,8 @@ use crate::worker::Options;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Measures the throughput of jobs that do nothing in an empty queue, and then beside rows that should not matter.
+Measures the throughput of jobs that do nothing in an empty queue, and then beside rows that
+should not matter: finished ones, ones due in a year, ones that nobody serves, and ones that wait.
 
 Examples:
   jobq bench scale

@@ -17,8 +17,9 @@ use crate::cli::parse::positive;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-A daemon is ready when it claims jobs; those whose plugin is still being compiled wait for it. Cold means that nothing
-was compiled before. The plugins are copies of one that does nothing, each with another content.
+A daemon is ready when it claims jobs; those whose plugin is still being compiled wait for it.
+Cold means that nothing was compiled before. The plugins are copies of one that does nothing,
+each with another content.
 
 Examples:
   jobq bench start

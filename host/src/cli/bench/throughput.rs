@@ -24,9 +24,10 @@ use crate::worker::{Handlers, NativeHandlers, Options};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Limits, grants and concurrency are those of jobq.toml, where there is one. Three things are measured in turn:
-the store floor (the same queue and pool, the handler a native function that does nothing), the sandbox floor
-(the same handler without a queue), and the whole. Exit code 1 says that a job was not done exactly once.
+Limits, grants and concurrency are those of jobq.toml, where there is one. Three things are
+measured in turn: the store floor (the same queue and pool, with a native function that does
+nothing for a handler), the sandbox floor (the handler without a queue), and the whole.
+Exit code 1 says that a job was not done exactly once.
 
 Examples:
   jobq bench throughput
