@@ -106,18 +106,18 @@ fn number(status: &str, key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+
     use super::*;
 
     #[test]
     fn a_busy_thread_and_a_sleepy_one_are_told_apart() {
         let before = Vitals::of_self().unwrap();
-        let used = |name: &str| Vitals::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let sleepy = std::thread::Builder::new().name("sleepy".into()).spawn(move || {
-            while stopped.recv_timeout(Duration::from_millis(1)).is_err_and(|error| error.to_string().contains("timed"))
-            {
-            }
-        });
+        let used = move |name: &str| Vitals::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
+        let (stop, stopped) = channel::<()>();
+        let sleepy = std::thread::Builder::new()
+            .name("sleepy".into())
+            .spawn(move || while stopped.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {});
         let busy = std::thread::Builder::new().name("busy".into()).spawn(move || {
             while used("sleepy").wakeups < 20 || used("busy").cpu < Duration::from_millis(20) {}
             (used("sleepy"), used("busy"))
