@@ -27,7 +27,7 @@ run:
 
 # What this machine does
 bench:
-    cargo run --release -- bench throughput
+    cargo run --release -- bench throughput --all
 
 # All that CI runs
 ci:

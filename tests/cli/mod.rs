@@ -1,5 +1,6 @@
 //! The command line from outside: what it prints, on which stream, and its exit codes.
 
+mod bench;
 mod closed;
 mod demo;
 mod docs;

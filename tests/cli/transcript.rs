@@ -69,7 +69,7 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 18] = [
+const COMMANDS: [&[&str]; 26] = [
     &[],
     &["run"],
     &["demo"],
@@ -86,6 +86,14 @@ const COMMANDS: [&[&str]; 18] = [
     &["plugin", "list"],
     &["bench"],
     &["bench", "throughput"],
+    &["bench", "client"],
+    &["bench", "latency"],
+    &["bench", "scale"],
+    &["bench", "idle"],
+    &["bench", "start"],
+    &["bench", "memory"],
+    &["bench", "held"],
+    &["bench", "fairness"],
     &["completions"],
     &["man"],
 ];

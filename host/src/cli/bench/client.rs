@@ -24,9 +24,10 @@ use crate::worker::Options;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Measures how many jobs a second one client enqueues, each acknowledged before the next, and how many it has done, each
-enqueued, run and on record as completed before the next. Both wait for the disk: what counts is their share of the
-fsyncs per second in the same run, for the whole job divided by the commits that it needs.
+Measures how many jobs a second one client enqueues, each acknowledged before the next, and how
+many it has done, each enqueued, run and on record as completed before the next. Both wait for
+the disk: what counts is their share of the fsyncs per second in the same run, for the whole job
+divided by the commits that it needs.
 
 Examples:
   jobq bench client

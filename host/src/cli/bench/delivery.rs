@@ -64,3 +64,40 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::rig::{self, Durability};
+    use super::super::subject::filler;
+    use super::*;
+    use crate::queue::{self, Claim, Next, Outcome, Receipt, Want};
+
+    #[tokio::test]
+    async fn a_job_that_is_missing_or_not_done_once_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = rig::open(dir.path(), Durability::Normal).unwrap();
+        let subject = Subject::noop(filler(2).unwrap()).unwrap();
+        store.enqueue((0..3).map(|_| subject.job()).collect()).await.unwrap();
+        let wants = vec![Want { job_type: subject.job_type.clone(), most: 3 }];
+        let claim = Claim { wants, limit: 3, lease: Duration::from_secs(60), worker: "test".into() };
+        let jobs = store.claim(claim).await.unwrap().jobs;
+        for job in &jobs[..2] {
+            store.complete(Receipt::of(job, Duration::ZERO), String::new(), Vec::new()).await.unwrap();
+        }
+        let check = async |jobs, done| Delivery::check_some(&store, &subject, jobs, done).await.unwrap();
+        assert!(check(3, 2).await.once());
+        assert!(!check(3, 3).await.once(), "one has not ended");
+        assert!(!check(4, 2).await.once(), "one is missing");
+
+        let failure = queue::Failure { outcome: Outcome::Failed, error: "no paper".into(), next: Next::Dead };
+        store.fail(Receipt::of(&jobs[2], Duration::ZERO), failure).await.unwrap();
+        let problem = Delivery::require([check(3, 2).await, check(3, 3).await]).unwrap_err().to_string();
+        assert!(
+            problem.contains("of 3 jobs 3 are in the queue, 2 completed") && problem.contains("no paper"),
+            "{problem}"
+        );
+        store.close().await;
+    }
+}

@@ -25,8 +25,9 @@ use crate::worker::{Options, Rule};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The loops have half of the slots and never end by themselves; they are stopped when the other jobs are done. A timer
-that was set for ten milliseconds tells how late the runtime is meanwhile: shutdown, signals and leases wait as long.
+The loops have half of the slots and never end by themselves; they are stopped when the other
+jobs are done. A timer that was set for ten milliseconds tells how late the runtime is meanwhile:
+shutdown, signals and leases wait as long.
 
 Examples:
   jobq bench fairness

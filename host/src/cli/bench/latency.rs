@@ -29,9 +29,10 @@ use crate::worker::Options;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The clock starts before the job is enqueued and stops when its handler is heard for the first time; in between are two
-commits, of the enqueue and of the claim. At half load, jobs that do nothing come at half of the rate that the same pool
-reached just before. Another process only inserts, as plain SQL does: the daemon sees it within its poll_interval.
+The clock starts before the job is enqueued and stops when its handler is heard for the first
+time; in between are two commits, of the enqueue and of the claim. At half load, jobs that do
+nothing come at half of the rate that the same pool reached just before. Another process only
+inserts, as plain SQL does: the daemon sees it within its poll_interval.
 
 Examples:
   jobq bench latency

@@ -23,8 +23,8 @@ use crate::queue::{Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Starts a daemon with the default settings and three plugins in a process of its own, looks at its memory, and gives it
-as many jobs as it can do, of another plugin that does nothing.
+Starts a daemon with the default settings and three plugins in a process of its own, looks at its
+memory, and gives it as many jobs as it can do, of another plugin that does nothing.
 
 Examples:
   jobq bench memory
