@@ -26,6 +26,10 @@ enum Kind {
     Read,
     Write,
     Append,
+    /// Opens it to read and to write, and does nothing more.
+    Open,
+    /// Opens it to write from its beginning, which empties it.
+    Truncate,
     /// The names in a directory, sorted, one a line.
     List,
     /// Kind and length.
@@ -55,6 +59,8 @@ fn perform(Operation { op, path, text, to }: &Operation) -> IoResult<String> {
         Kind::Read => return fs::read_to_string(path),
         Kind::Write => fs::write(path, text)?,
         Kind::Append => append(path, text)?,
+        Kind::Open => drop(fs::OpenOptions::new().read(true).write(true).open(path)?),
+        Kind::Truncate => drop(fs::OpenOptions::new().write(true).truncate(true).open(path)?),
         Kind::List => return list(path),
         Kind::Stat => return stat(path),
         Kind::Mkdir => fs::create_dir(path)?,
