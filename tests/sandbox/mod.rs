@@ -4,6 +4,7 @@ mod answers;
 mod follow_ups;
 mod fuel;
 mod grants;
+mod http;
 mod load;
 mod memory;
 mod output;

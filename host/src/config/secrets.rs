@@ -114,7 +114,7 @@ fn is_source(value: &Value) -> bool {
 /// Says where it is, and does not show it.
 fn written_out(path: &str, place: &Place) -> Problem {
     let (line, _) = place.line_and_column();
-    Problem::new(format!("{}:{line}: `{path}` says something else than where the secret is", place.source.text.name()))
+    Problem::new(format!("{}:{line}: `{path}` does not say where the secret is to be found", place.source.text.name()))
         .cure("write { env = \"NAME\" } for a variable of the daemon or { file = \"path\" }; the value itself stands nowhere in the settings")
 }
 
@@ -136,7 +136,7 @@ fn source(setting: &Setting<'_>, entry: &Entry, job_type: &JobType, base: &Path)
 fn store(setting: &Setting<'_>, table: &Table, base: &Path) -> Result<Store, Problem> {
     let [entry] = &table.entries[..] else {
         return Err(
-            setting.problem("says not where the secret is", "expected { env = \"NAME\" } or { file = \"path\" }")
+            setting.problem("does not say where the secret is", "expected { env = \"NAME\" } or { file = \"path\" }")
         );
     };
     let inner = Setting { path: format!("{}.{}", setting.path, entry.key), value: &entry.value };
