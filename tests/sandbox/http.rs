@@ -91,6 +91,16 @@ impl Server {
         self.seen.load(Ordering::SeqCst)
     }
 
+    /// Waits for the first connection.
+    async fn is_reached(&self) {
+        let reached = async {
+            while self.connections() == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reached).await.expect("a request");
+    }
+
     /// Waits until the other side has closed a connection.
     async fn hangs_up(&mut self) {
         let closed = tokio::time::timeout(PATIENCE, self.closed.recv()).await.expect("a connection that leaks");
@@ -417,9 +427,7 @@ async fn a_guest_that_is_stopped_hangs_up() {
     let run = asking(json!({"url": server.http()}), &[&server.http()]);
     let tap = Arc::clone(&run.tap);
     let running = tokio::spawn(async move { run.alone().await });
-    while server.connections() == 0 {
-        tokio::task::yield_now().await;
-    }
+    server.is_reached().await;
     tap.stop();
     assert_eq!(running.await.expect("the host does not panic").outcome, Outcome::Stopped);
     server.hangs_up().await;
@@ -430,9 +438,7 @@ async fn a_run_that_is_dropped_hangs_up() {
     let mut server = Server::stalling(b"").await;
     let run = asking(json!({"url": server.http()}), &[&server.http()]);
     let running = tokio::spawn(async move { run.alone().await });
-    while server.connections() == 0 {
-        tokio::task::yield_now().await;
-    }
+    server.is_reached().await;
     running.abort();
     server.hangs_up().await;
 }
@@ -454,7 +460,7 @@ async fn the_connections_of_one_attempt_are_bounded() {
 #[tokio::test]
 async fn the_requests_of_one_attempt_are_bounded() {
     let server = Server::answering(ok("")).await;
-    let run = asking(json!({"url": server.http(), "times": 1002}), &[&server.http()]);
+    let run = asking(json!({"url": server.http(), "times": 1002, "connect_ms": 100_000}), &[&server.http()]);
     let answers = completed(&run).await;
     let answers = answers.as_array().expect("a list");
     assert_eq!(answers.iter().filter(|answer| answer["response"]["status"] == 200).count(), 1000);
@@ -522,7 +528,11 @@ async fn a_server_that_nobody_vouches_for_is_refused_in_plain_words() {
     assert!(error.contains("TlsCertificateError"), "{error}");
     assert!(log.contains(&format!("{origin} is not trusted: ")) && log.contains("SSL_CERT_FILE"), "{log}");
 
-    let plain = Server::answering(ok("")).await;
+    let plain = Server::doing(|mut stream, _| async move {
+        _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        until_closed(&mut stream).await;
+    })
+    .await;
     let origin = plain.url("https");
     let (error, log) = refused(json!({"url": origin}), &[&origin]).await;
     assert!(error.contains("TlsProtocolError") && log.contains("handshake"), "{error} {log}");

@@ -130,7 +130,9 @@ fn request(payload: &Payload, url: &str) -> Option<OutgoingRequest> {
     request.set_method(&Method::Other(payload.method.clone())).ok()?;
     request.set_scheme(Some(&scheme)).ok()?;
     request.set_authority(Some(&rest[..path_start]).filter(|authority| !authority.is_empty())).ok()?;
-    request.set_path_with_query(Some(&rest[path_start..]).filter(|path| !path.is_empty())).ok()?;
+    // Without a path, a request is none.
+    let path = Some(&rest[path_start..]).filter(|path| !path.is_empty()).unwrap_or("/");
+    request.set_path_with_query(Some(path)).ok()?;
     Some(request)
 }
 

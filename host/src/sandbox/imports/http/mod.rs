@@ -11,6 +11,7 @@ mod address;
 mod body;
 mod connect;
 mod exchange;
+mod mend;
 mod policy;
 mod trust;
 
@@ -26,6 +27,7 @@ use crate::sandbox::limits::Limits;
 use crate::sandbox::origin::{Origin, OriginError};
 use crate::sandbox::output::Output;
 use exchange::exchange;
+pub(super) use mend::mend;
 use policy::{Policy, Slot};
 
 /// Bytes of the headers of a request, and of what is taken of its body at once.
