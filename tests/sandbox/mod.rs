@@ -9,6 +9,7 @@ mod load;
 mod memory;
 mod output;
 mod programs;
+mod secrets;
 mod slots;
 mod stop;
 mod support;

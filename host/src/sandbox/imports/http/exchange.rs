@@ -1,6 +1,7 @@
 //! One request and its response, over a connection of its own.
 
 use std::error::Error as _;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,9 +136,11 @@ pub(super) fn broken(error: hyper::Error) -> Error {
             _ => Error::HttpProtocolError,
         };
     }
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let ended = source.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
     if error.is_parse_too_large() {
         Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32))
-    } else if error.is_incomplete_message() {
+    } else if ended || error.is_incomplete_message() {
         Error::HttpResponseIncomplete
     } else if error.is_parse() || error.is_user() {
         Error::HttpProtocolError
