@@ -145,9 +145,22 @@ impl Home {
         daemon
     }
 
+    /// Starts a daemon with these variables in its environment, and waits until it is ready.
+    pub(crate) fn daemon_with(&self, variables: &[(&str, &str)]) -> Daemon {
+        let mut daemon = self.spawn_with(variables);
+        daemon.await_line("ready");
+        daemon
+    }
+
     /// Starts a daemon.
     pub(crate) fn spawn(&self) -> Daemon {
-        let mut child = self.command(&["run"]).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        self.spawn_with(&[])
+    }
+
+    fn spawn_with(&self, variables: &[(&str, &str)]) -> Daemon {
+        let mut command = self.command(&["run"]);
+        let mut child =
+            command.envs(variables.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let stderr = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn({

@@ -37,6 +37,8 @@ fn every_commented_key_is_read() {
     assert_eq!(settings.plugins.types["invoice"].file, "invoice.wasm");
     assert!(example.concurrency.is_some());
     assert!(!example.grants.env.is_empty() && !example.grants.dirs.is_empty() && !example.grants.enqueue.is_empty());
+    assert!(!example.grants.http.is_empty());
+    assert_eq!(settings.secrets.iter().map(|secret| secret.name()).collect::<Vec<_>>(), ["API_KEY", "TOKEN"]);
 }
 
 #[test]

@@ -91,12 +91,19 @@ fn another_value(key: &str) -> &'static str {
         "jobs.NAME.plugin" => "other.wasm",
         "jobs.NAME.env" => "{ A = 'b' }",
         "jobs.NAME.dirs" => "[{ host = 'h', guest = '/g' }]",
+        "jobs.NAME.secrets" => "{ A = { env = 'B' } }",
         "jobs.NAME.http" => "['https://example.com']",
         "defaults.dead_on" => "lost",
         "defaults.backoff" => "{ base = '1s' }",
         "defaults.backoff.jitter" => "0.7",
         "defaults.max_timeout" | "defaults.backoff.max" => "3h",
-        key if key.ends_with("max_payload") || key.ends_with("memory") || key.ends_with("_result") => "99KiB",
+        key if key.ends_with("max_payload")
+            || key.ends_with("memory")
+            || key.ends_with("_result")
+            || key.ends_with("_response") =>
+        {
+            "99KiB"
+        }
         key if key.ends_with("concurrency") || key.ends_with("max_attempts") || key.ends_with("priority") => "5",
         "defaults.max_log" | "defaults.fuel" => "123",
         _ => "3s",

@@ -10,6 +10,7 @@ mod properties;
 mod reload;
 mod rendering;
 mod schema;
+mod secrets;
 
 use std::path::Path;
 

@@ -20,6 +20,8 @@ pub(super) fn render(settings: &Settings) -> String {
         lines.extend(rule(own).iter().filter(|line| !common.contains(line)).map(|line| format!("{line}\n")));
         lines.extend(grants(own).iter().map(|line| format!("{line}\n")));
     }
+    let _ =
+        settings.secrets.iter().try_for_each(|secret| writeln!(lines, "\nsecret of {}: {secret}", secret.job_type()));
     for note in &settings.notes {
         let _ = write!(lines, "\nnote: {note}\n");
     }
@@ -73,6 +75,7 @@ fn rule(rule: &Rule) -> Vec<String> {
         format!("dead_on = {:?}", policy.dead_on),
         format!("max_result = {}", limits.max_result),
         format!("max_log = {}", limits.max_log),
+        format!("max_response = {}", limits.max_response),
         format!("max_attempts = {}", policy.max_attempts),
         format!("backoff = {:?}", policy.backoff),
         format!("concurrency = {:?}", rule.concurrency),
@@ -85,5 +88,6 @@ fn grants(rule: &Rule) -> Vec<String> {
     let dirs = grants.dirs.iter().map(|dir| {
         format!("dir {} as {} {}", dir.host.display(), dir.guest, if dir.write { "writable" } else { "read-only" })
     });
-    env.chain(dirs).chain(grants.enqueue.iter().map(|name| format!("enqueues {name}"))).collect()
+    let http = grants.http.iter().map(|grant| format!("requests to {grant}"));
+    env.chain(dirs).chain(http).chain(grants.enqueue.iter().map(|name| format!("enqueues {name}"))).collect()
 }

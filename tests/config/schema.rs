@@ -64,7 +64,7 @@ fn every_default_and_every_example_fits_its_own_shape() {
         }
     }
     let job = schema["properties"]["jobs"]["patternProperties"].as_object().unwrap().values().next().unwrap();
-    for key in ["plugin", "concurrency", "env", "dirs", "http", "enqueue"] {
+    for key in ["plugin", "concurrency", "env", "secrets", "dirs", "http", "enqueue"] {
         let shape = &job["properties"][key];
         assert!(jsonschema::is_valid(shape, &shape["examples"][0]), "{key}");
     }
@@ -95,6 +95,7 @@ fn it_refuses_what_an_editor_can_know_to_be_wrong() {
         "http",
         "job_names",
         "plugins",
+        "secrets",
         "server",
         "table_name",
         "unknown_keys",

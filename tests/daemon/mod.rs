@@ -3,9 +3,11 @@
 mod cancel;
 mod crash;
 mod foreign;
+mod http;
 mod limits;
 mod pool;
 mod reload;
+mod secrets;
 mod settings;
 mod shipped;
 mod shutdown;

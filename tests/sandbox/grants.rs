@@ -172,16 +172,135 @@ async fn a_directory_that_is_not_there_is_a_failure_that_names_it() {
     assert!(message.contains("`/nowhere/at all`") && message.contains("`dirs`"), "{message}");
 }
 
-#[tokio::test]
-async fn a_request_is_denied_and_the_log_says_what_it_would_take() {
-    let run = Run::guest("http", r#"{"url":"http://127.0.0.1:1/secret?token=1"}"#);
-    let answer = completed(&run).await;
-    assert!(answer["error"].as_str().is_some_and(|error| error.contains("HttpRequestDenied")), "{answer}");
+/// The lines that the host itself put into the log of a run.
+fn denials(run: &Run) -> Vec<String> {
     let lines = run.tap.take_lines();
-    assert_eq!((lines[0].source, lines[0].level), (Source::Log, Some("warn")));
-    let message = &lines[0].message;
-    assert!(message.contains(r#"`http = ["http://127.0.0.1:1"]` under `[jobs.tested]`"#), "{message}");
-    assert!(!message.contains("token"), "{message}");
+    assert!(lines.iter().all(|line| (line.source, line.level) == (Source::Log, Some("warn"))), "{lines:?}");
+    lines.into_iter().map(|line| line.message).collect()
+}
+
+#[tokio::test]
+async fn a_failed_attempt_is_told_which_directories_it_missed() {
+    let operations = json!([
+        {"op": "read", "path": "/one/a"},
+        {"op": "stat", "path": "/data/in.csv"},
+        {"op": "read", "path": "relative.txt"},
+        {"op": "write", "path": "/out/deep/b", "text": "x"},
+        {"op": "read", "path": "/data/in.csv"},
+    ]);
+    let run = Run::guest("files", &operations.to_string());
+    let said: Vec<String> = serde_json::from_value(completed(&run).await).expect("strings");
+    assert!(said.iter().all(|said| said == "error: No such file or directory (os error 44)"), "{said:?}");
+    assert_eq!(denials(&run), Vec::<String>::new(), "a guest that completed had a way around");
+
+    let operations =
+        format!("[{},{{\"op\":\"fail\",\"path\":\"\"}}]", &operations.to_string()[1..operations.to_string().len() - 1]);
+    let run = Run::guest("files", &operations);
+    let report = run.alone().await;
+    assert!(matches!(report.outcome, Outcome::Failed { .. }), "{report:?}");
+    let lines = denials(&run);
+    let named: Vec<&str> = lines.iter().map(|line| line.split(':').next().unwrap_or_default()).collect();
+    assert_eq!(
+        named,
+        ["denied /relative.txt", "denied /out/deep/b", "denied /data/in.csv"],
+        "the last three, each once"
+    );
+    let wanted = r#"it needs { host = "DIRECTORY", guest = "/data" } in `dirs` under `[jobs.tested]` in jobq.toml"#;
+    assert!(lines[2].contains(wanted), "{lines:?}");
+}
+
+#[tokio::test]
+async fn the_root_is_an_empty_directory_that_nothing_can_be_done_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a"), "x").expect("written");
+    let said = operate(
+        vec![grant(dir.path(), true)],
+        json!([
+            {"op": "list", "path": "/"},
+            {"op": "open", "path": "/"},
+            {"op": "mkdir", "path": "/new"},
+            {"op": "remove", "path": "/granted"},
+            {"op": "rename", "path": "/granted/a", "to": "/a"},
+            {"op": "link", "path": "/a", "to": "/granted/a"},
+            {"op": "link", "path": "/granted/b", "to": "/etc/passwd"},
+            {"op": "symlink", "path": "/a", "to": "granted"},
+            {"op": "readlink", "path": "/a"},
+            {"op": "truncate", "path": "/a"},
+            {"op": "read", "path": "/granted/a"},
+        ]),
+    )
+    .await;
+    assert!(said[..10].iter().all(|said| said.starts_with("error: ")), "{said:?}");
+    assert_eq!(said[10], "x");
+}
+
+#[tokio::test]
+async fn a_grant_of_the_root_is_the_root() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a"), "x").expect("written");
+    let whole = DirGrant { host: dir.path().to_path_buf(), guest: "/".into(), write: false };
+    assert_eq!(operate(vec![whole], json!([{"op": "read", "path": "/a"}])).await, ["x"]);
+}
+
+#[tokio::test]
+async fn a_change_in_a_directory_to_read_names_the_word_that_is_missing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a"), "as it was").expect("written");
+    for operation in [
+        json!({"op": "write", "path": "/granted/a", "text": "x"}),
+        json!({"op": "truncate", "path": "/granted/a"}),
+        json!({"op": "open", "path": "/granted/a"}),
+        json!({"op": "mkdir", "path": "/granted/a"}),
+        json!({"op": "remove", "path": "/granted/a"}),
+        json!({"op": "rename", "path": "/granted/a", "to": "/granted/b"}),
+        json!({"op": "symlink", "path": "/granted/a", "to": "b"}),
+    ] {
+        let mut run = Run::guest("files", &json!([operation]).to_string());
+        run.grants.dirs = vec![grant(dir.path(), false)];
+        let said = completed(&run).await;
+        assert!(said[0].as_str().is_some_and(|said| said.starts_with("error: ")), "{operation} {said}");
+        let lines = denials(&run);
+        assert!(
+            lines.iter().any(|line| line.starts_with("denied a change of /granted/a: /granted is read-only")),
+            "{operation} {lines:?}"
+        );
+        assert!(lines[0].contains("`write = true`") && lines[0].contains("`[jobs.tested]`"), "{lines:?}");
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("a")).expect("there"), "as it was");
+}
+
+#[tokio::test]
+async fn a_directory_to_read_stays_so_however_it_is_opened() {
+    let outer = tempfile::tempdir().expect("a directory");
+    let (read, write) = (outer.path().join("read"), outer.path().join("write"));
+    for dir in [&read, &write] {
+        fs::create_dir_all(dir.join("sub")).expect("a directory");
+        fs::write(dir.join("a"), "as it was").expect("written");
+    }
+    let of = |host: &Path, guest: &str, write| DirGrant { host: host.to_path_buf(), guest: guest.into(), write };
+    let said = operate(
+        vec![of(&read, "/read", false), of(&write, "/write", true)],
+        json!([
+            {"op": "open", "path": "/read"},
+            {"op": "open", "path": "/read/sub"},
+            {"op": "truncate", "path": "/read/a"},
+            {"op": "rename", "path": "/read/a", "to": "/write/b"},
+            {"op": "rename", "path": "/write/a", "to": "/read/b"},
+            {"op": "link", "path": "/write/b", "to": "/read/a"},
+            {"op": "link", "path": "/read/b", "to": "/write/a"},
+            {"op": "symlink", "path": "/write/way", "to": "../read/a"},
+            {"op": "write", "path": "/write/way", "text": "x"},
+            {"op": "mkdir", "path": "/read/sub/new"},
+            {"op": "remove", "path": "/read/sub"},
+        ]),
+    )
+    .await;
+    for (at, said) in said.iter().enumerate().filter(|(at, _)| *at != 7) {
+        assert!(said.starts_with("error: "), "operation {at} said {said:?}");
+    }
+    assert_eq!(fs::read_to_string(read.join("a")).expect("there"), "as it was");
+    assert_eq!(fs::read_to_string(write.join("a")).expect("there"), "as it was");
+    assert!(read.join("sub").is_dir() && !read.join("b").exists() && !write.join("b").exists());
 }
 
 /// Exits with 0 if making a TCP socket is answered with `access-denied`.
@@ -225,5 +344,8 @@ const SOCKETS: &str = r#"(component
 #[tokio::test]
 async fn sockets_are_not_even_made() {
     let plugin = load(&wat::parse_str(SOCKETS).expect("the text of a component"), Metering::Time).expect("a program");
-    assert_eq!(Run::of(plugin, "{}").alone().await.outcome, Outcome::Completed(String::new()));
+    let run = Run::of(plugin, "{}");
+    assert_eq!(run.alone().await.outcome, Outcome::Completed(String::new()));
+    let lines = denials(&run);
+    assert!(lines.len() == 1 && lines[0].contains("denied a socket") && lines[0].contains("`wasi:http`"), "{lines:?}");
 }

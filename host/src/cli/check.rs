@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         output::print(&serde_json::to_string_pretty(&config::schema())?)?;
         return Ok(Code::Ok);
     }
-    let findings = match context.load() {
+    let findings = match context.load_to_run() {
         Ok(settings) => look_around(&settings)?,
         Err(error) => Findings { problems: error.problems().to_vec(), ..Findings::default() },
     };
@@ -163,8 +163,8 @@ fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> 
     if has("jobq:handler/queue@") && rule.grants.enqueue.is_empty() {
         note("jobq:handler/queue", "enqueue = [\"other_type\"]");
     }
-    if has("wasi:http/outgoing-handler@") {
-        notes.push(format!("type `{name}` imports wasi:http, and this version denies every request"));
+    if has("wasi:http/outgoing-handler@") && rule.grants.http.is_empty() {
+        note("wasi:http", "http = [\"https://api.example.com\"]");
     }
     let minimum = version.plugin().minimum_memory();
     if minimum > rule.limits.memory as u64 {

@@ -67,6 +67,11 @@ impl Context {
         config::load(&Location::find(self.global.config.clone()), &Environment::of_process(), &Overrides::default())
     }
 
+    /// The settings with the secrets they name: what a daemon runs on. Everybody else does without.
+    pub(super) fn load_to_run(&self) -> Result<Settings, config::ConfigError> {
+        self.load()?.with_secrets(|name| std::env::var_os(name))
+    }
+
     /// The queue of the settings.
     pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<SqliteStore> {
         Ok(SqliteStore::open(store_options(settings, Some(PATIENCE)), mode)?)

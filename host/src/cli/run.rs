@@ -34,7 +34,7 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
-    let settings = context.settings()?;
+    let settings = context.load_to_run()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let served = runtime.block_on(serve(settings, context));
@@ -66,7 +66,7 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
             () = pool.gone() => break true,
             wish = signals.next() => match wish {
                 Wish::Stop => break false,
-                Wish::Reload => match context.load() {
+                Wish::Reload => match context.load_to_run() {
                     Ok(new) => reload(&settings, new, &registry, &pool),
                     Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error}"),
                 },

@@ -89,7 +89,7 @@ fn read(root: &Table, base: &Path, findings: &mut Findings) -> Settings {
     let worker = worker::read(&mut section(root, "worker", findings), retention, rules);
     note_idle_limits(&worker, findings);
     let plugins = crate::plugins::Options { dir, cache_dir, types: jobs.sources, metering };
-    Settings { file: None, queue, worker, plugins, notes: Vec::new() }
+    Settings { file: None, queue, worker, plugins, secrets: jobs.secrets, notes: Vec::new() }
 }
 
 fn section<'a, 'f>(root: &'a Table, name: &str, findings: &'f mut Findings) -> Section<'a, 'f> {

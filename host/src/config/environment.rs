@@ -58,10 +58,15 @@ fn path(root: &Table, section: &str, key: &str, name: &Place) -> Result<Option<V
     Ok(known.then(|| [vec![section.to_owned()], inner_path(key)].concat()))
 }
 
-/// `BACKOFF__BASE` is `backoff.base`; the names of `ENV__` are kept as they are.
+/// `BACKOFF__BASE` is `backoff.base`; the names of `ENV__` and `SECRETS__` are kept as they are.
 fn inner_path(key: &str) -> Vec<String> {
     match key.split_once("__") {
         Some((first, rest)) if first.eq_ignore_ascii_case("env") => vec!["env".to_owned(), rest.to_owned()],
+        Some((first, rest)) if first.eq_ignore_ascii_case("secrets") => {
+            let (name, key) =
+                rest.rsplit_once("__").map_or((rest, None), |(name, key)| (name, Some(key.to_lowercase())));
+            [Some("secrets".to_owned()), Some(name.to_owned()), key].into_iter().flatten().collect()
+        }
         Some((first, rest)) => vec![first.to_lowercase(), rest.to_lowercase()],
         None => vec![key.to_lowercase()],
     }

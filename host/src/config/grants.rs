@@ -1,4 +1,4 @@
-//! What one job type is granted: environment, directories, follow-up types. All else is denied.
+//! What one job type is granted: environment, directories, requests, follow-up types. All else is denied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, base: &Path) -> Grants {
         grants.dirs = dirs(&setting, base, section.findings);
     }
     if let Some(setting) = section.setting("http") {
-        http::check(&setting, section.findings);
+        grants.http = http::read(&setting, section.findings);
     }
     if let Some(setting) = section.setting("enqueue") {
         let types = job_types(&setting, "a list of job types", section).unwrap_or_default();

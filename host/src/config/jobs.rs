@@ -8,6 +8,7 @@ use super::file::{Entry, Value};
 use super::grants;
 use super::problem::{Findings, Problem, shown};
 use super::rule;
+use super::secrets::{self, SecretSource};
 use super::section::Section;
 use super::setting::Setting;
 use super::worker::positive;
@@ -16,13 +17,14 @@ use crate::queue::JobType;
 use crate::worker::Rule;
 
 /// The keys that `[jobs.NAME]` has beside those of `[defaults]`.
-pub(super) const KEYS: &[&str] = &["plugin", "concurrency", "env", "dirs", "http", "enqueue"];
+pub(super) const KEYS: &[&str] = &["plugin", "concurrency", "env", "secrets", "dirs", "http", "enqueue"];
 
 /// The job types that the settings name.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     pub(super) rules: BTreeMap<JobType, Arc<Rule>>,
     pub(super) sources: BTreeMap<String, Source>,
+    pub(super) secrets: Vec<SecretSource>,
 }
 
 /// Reads `[jobs]`; what a type does not say is as in `default`.
@@ -37,7 +39,8 @@ pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: 
             findings.problems.push(bad_name(entry));
             continue;
         };
-        let (rule, source) = job(entry, default, base, findings);
+        let (rule, source, secrets) = job(entry, &job_type, default, base, findings);
+        read.secrets.extend(secrets);
         read.rules.insert(job_type, Arc::new(rule));
         read.sources.insert(entry.key.clone(), source);
     }
@@ -49,7 +52,13 @@ fn bad_name(entry: &Entry) -> Problem {
         .at(&entry.key_place, "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -")
 }
 
-fn job(entry: &Entry, default: &Rule, base: &Path, findings: &mut Findings) -> (Rule, Source) {
+fn job(
+    entry: &Entry,
+    job_type: &JobType,
+    default: &Rule,
+    base: &Path,
+    findings: &mut Findings,
+) -> (Rule, Source, Vec<SecretSource>) {
     let keys = [KEYS, rule::KEYS].concat();
     let mut section = Section::open(path(&entry.key), Some(&entry.value), keys, findings);
     let mut rule = rule::read(&mut section, default);
@@ -58,9 +67,14 @@ fn job(entry: &Entry, default: &Rule, base: &Path, findings: &mut Findings) -> (
         number.map_err(|problem| problem.cure("without this key only worker.concurrency limits the type"))
     });
     rule.grants = grants::read(&mut section, base);
+    let taken = |name: &str| rule.grants.env.contains_key(name);
+    let secrets = section
+        .setting("secrets")
+        .map(|setting| secrets::read(&setting, job_type, base, taken, section.findings))
+        .unwrap_or_default();
     let file = section.get("plugin", plugin).unwrap_or_else(|| format!("{}.wasm", entry.key));
     let metering = rule.limits.metering();
-    (rule, Source { file, metering })
+    (rule, Source { file, metering }, secrets)
 }
 
 /// How messages write the table of a type.

@@ -4,7 +4,8 @@
 //! The way of a setting: [`Location`] finds the file, `file` holds what is written with its places,
 //! [`Environment`] and [`Overrides`] are laid over it, `check` has each section read by the file of its name
 //! through `section` (a table) and `setting` (a value).
-//! This room opens nothing but the settings file: whether a directory or a plugin is there, others find out.
+//! This room opens nothing but the settings file, and for who runs guests the secrets it names
+//! ([`Settings::with_secrets`]): whether a directory or a plugin is there, others find out.
 
 mod backoff;
 mod check;
@@ -23,6 +24,7 @@ mod queue;
 mod retention;
 mod rule;
 mod schema;
+mod secrets;
 mod section;
 mod server;
 mod setting;
@@ -39,6 +41,7 @@ pub use location::Location;
 pub use overrides::Overrides;
 pub use problem::{ConfigError, Look, Problem, render};
 pub use schema::schema;
+pub use secrets::SecretSource;
 pub use settings::{Queue, Settings};
 pub use written::Written;
 

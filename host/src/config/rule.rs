@@ -23,6 +23,7 @@ pub(super) const KEYS: &[&str] = &[
     "dead_on",
     "max_result",
     "max_log",
+    "max_response",
     "max_attempts",
     "backoff",
 ];
@@ -57,6 +58,7 @@ fn limits(section: &mut Section<'_, '_>, limits: &mut Limits) {
     section.fill("max_log", &mut limits.max_log, |setting| {
         setting.size(0..=MAX_BYTES).map_err(|problem| problem.cure("0 keeps no line"))
     });
+    section.fill("max_response", &mut limits.max_response, |setting| setting.size(1..=MAX_BYTES));
 }
 
 fn fuel(setting: &Setting<'_>) -> Result<Option<u64>, Problem> {

@@ -67,7 +67,7 @@ fn shape(section: &str, key: &str) -> Value {
         ("worker", _) | ("defaults", "timeout" | "max_timeout") => duration(),
         ("defaults", "fuel") => json!({ "oneOf": [{ "const": "unlimited" }, { "type": "integer", "minimum": 1 }] }),
         ("defaults", "memory") => size(*rule::MEMORY.start(), *rule::MEMORY.end()),
-        ("defaults", "max_result") => size(1, rule::MAX_BYTES),
+        ("defaults", "max_result" | "max_response") => size(1, rule::MAX_BYTES),
         ("defaults", "max_log") => size(0, rule::MAX_BYTES),
         ("defaults", "priority") => integer(Priority::MIN.into(), Priority::MAX.into()),
         ("defaults", "max_attempts") => integer(1, i32::MAX.into()),
@@ -81,6 +81,11 @@ fn shape(section: &str, key: &str) -> Value {
             "type": "object",
             "propertyNames": { "pattern": "^(?!JOBQ_)[^=]+$" },
             "additionalProperties": { "type": "string" },
+        }),
+        ("jobs", "secrets") => json!({
+            "type": "object",
+            "propertyNames": { "pattern": "^(?!JOBQ_)[A-Za-z_][A-Za-z0-9_]*$" },
+            "additionalProperties": { "oneOf": [of_secret("env"), of_secret("file")] },
         }),
         ("jobs", "dirs") => {
             let mut one = table(grants::DIR_KEYS.iter().map(|key| ((*key).to_owned(), of_dir(key))).collect());
@@ -114,6 +119,16 @@ fn of_dir(key: &str) -> Value {
     };
     shape["description"] = json!(description);
     shape
+}
+
+/// Where a secret is to be found.
+fn of_secret(key: &str) -> Value {
+    json!({
+        "type": "object",
+        "properties": { key: { "type": "string", "minLength": 1 } },
+        "required": [key],
+        "additionalProperties": false,
+    })
 }
 
 fn integer(minimum: i64, maximum: i64) -> Value {

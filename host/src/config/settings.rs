@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::secrets::SecretSource;
 use crate::queue::sqlite::{Durability, TableName};
 use crate::{plugins, worker};
 
@@ -16,6 +17,8 @@ pub struct Settings {
     pub worker: worker::Options,
     /// Where the handlers lie, and which type wants which.
     pub plugins: plugins::Options,
+    /// Where the secrets of the types are to be found; they are not among the grants before [`with_secrets`](Self::with_secrets).
+    pub secrets: Vec<SecretSource>,
     /// What a person should know about these settings although nothing is wrong with them, each one line.
     pub notes: Vec<String>,
 }

@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::denials::table_of;
+use super::grants::Grants;
+use super::secrets::Secrets;
+
 /// Follow-ups one attempt may enqueue.
 const MAX_JOBS: usize = 1_000;
 
@@ -51,14 +55,16 @@ pub trait FollowUps: Send + Sync {
 pub(super) struct Gate {
     job_type: String,
     granted: BTreeSet<String>,
+    secrets: Secrets,
     behind: Arc<dyn FollowUps>,
     jobs: usize,
     bytes: usize,
 }
 
 impl Gate {
-    pub(super) fn new(job_type: String, granted: BTreeSet<String>, behind: Arc<dyn FollowUps>) -> Self {
-        Self { job_type, granted, behind, jobs: 0, bytes: 0 }
+    pub(super) fn new(job_type: String, grants: &Grants, behind: Arc<dyn FollowUps>) -> Self {
+        let (granted, secrets) = (grants.enqueue.clone(), grants.secrets.clone());
+        Self { job_type, granted, secrets, behind, jobs: 0, bytes: 0 }
     }
 
     /// The type of the guest's own job.
@@ -78,6 +84,16 @@ impl Gate {
             let limit = bytesize::ByteSize::b(MAX_BYTES as u64);
             return Err(FollowUpError::Denied(format!("the follow-up jobs of one attempt may have {limit} together")));
         }
+        if let Some(name) = [Some(&job.payload), job.unique_key.as_ref()]
+            .into_iter()
+            .flatten()
+            .find_map(|text| self.secrets.found_in(text))
+        {
+            return Err(FollowUpError::Denied(format!(
+                "payload or key of the follow-up job hold the secret {name}, which would be stored: grant it to `{}` as well",
+                job.job_type
+            )));
+        }
         let id = self.behind.enqueue(job).await?;
         self.jobs += 1;
         self.bytes += bytes;
@@ -88,9 +104,7 @@ impl Gate {
     fn advice(&self, wanted: &str) -> String {
         let wanted: String = wanted.chars().take(64).collect();
         let all: Vec<_> = self.granted.iter().chain([&wanted]).map(|name| format!("{name:?}")).collect();
-        let (job_type, list) = (&self.job_type, all.join(", "));
-        format!(
-            "`{job_type}` may not enqueue `{wanted}`: it needs `enqueue = [{list}]` under `[jobs.{job_type}]` in jobq.toml"
-        )
+        let (job_type, list, table) = (&self.job_type, all.join(", "), table_of(&self.job_type));
+        format!("`{job_type}` may not enqueue `{wanted}`: it needs `enqueue = [{list}]` under `{table}` in jobq.toml")
     }
 }

@@ -3,13 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use super::origin::HttpGrant;
+use super::secrets::Secrets;
+
 /// What one job type is granted. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Environment variables.
     pub env: BTreeMap<String, String>,
+    /// Environment variables whose values nobody but the guest sees.
+    pub secrets: Secrets,
     /// Directories.
     pub dirs: Vec<DirGrant>,
+    /// Where it may send HTTP requests.
+    pub http: Vec<HttpGrant>,
     /// Job types it may enqueue as follow-ups.
     pub enqueue: BTreeSet<String>,
 }

@@ -24,6 +24,8 @@ pub struct Limits {
     pub max_result: usize,
     /// Bytes of log lines, stdout and stderr that are kept; what comes after is swallowed and counted. Default 256 KiB.
     pub max_log: usize,
+    /// Bytes of the body of one HTTP response that the guest gets; a longer one is an error to it. Default 16 MiB.
+    pub max_response: usize,
 }
 
 impl Limits {
@@ -44,6 +46,7 @@ impl Default for Limits {
             memory: 128 << 20,
             max_result: 1 << 20,
             max_log: 256 << 10,
+            max_response: 16 << 20,
         }
     }
 }

@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
 
+use super::bindings::jobq::handler::types::{DelayedRetry, JobError};
 use super::call::Call;
 use super::engine::Sandbox;
 use super::follow_ups::{self, FollowUps, Gate};
 use super::grants::Grants;
 use super::limits::{Limits, Metering};
-use super::memory::Memory;
 use super::outcome::{Outcome, Report};
 use super::output::Output;
 use super::plugin::{Answer, Plugin};
+use super::secrets::Secrets;
 use super::state::Host;
 use super::tap::Tap;
 use super::verdict::{Cut, Ended};
@@ -45,19 +46,19 @@ impl Sandbox {
         let _ticking = self.ticker.wake();
         let start = Instant::now();
         let deadline = start + limits.timeout.min(FOREVER);
-        let output = Arc::new(Output::new(plugin.kind(), limits, tap));
-        let gate = Gate::new(call.job_type.clone(), grants.enqueue.clone(), follow_ups);
-        let (wasi, job) = wasi::of(plugin.kind(), call, &grants.env, &output);
+        let output = Arc::new(Output::new(plugin.kind(), limits, grants.secrets.clone(), tap));
+        let gate = Gate::new(call.job_type.clone(), grants, follow_ups);
+        let (wasi, job) = wasi::of(plugin.kind(), call, grants, &output);
         let wasi = match within(deadline, output.tap(), wasi::with_dirs(wasi, &grants.dirs)).await {
             Ok(Ok(wasi)) => wasi,
             Ok(Err(message)) => return Report::unstarted(Outcome::Failed { message, after: None }),
             Err(cut) => return Report::unstarted(cut.while_opening_dirs()),
         };
-        let memory = Memory::new(limits.memory);
-        let host = Host::new(wasi, self.handles, memory, Arc::clone(&output), gate, deadline);
+        let host = Host::new(wasi, self.handles, limits, grants, Arc::clone(&output), gate, deadline);
         let mut store = store(plugin, host, limits);
         let run = plugin.enter(&mut store, job.as_ref());
         let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
+        let end = end.map(|answer| redacted(answer, &grants.secrets));
         report(plugin, limits, start, &store, &output, end)
     }
 }
@@ -121,7 +122,23 @@ fn report(
     let memory = &store.data().memory;
     let outcome = Ended { kind: plugin.kind(), limits, memory, output }.judge(end);
     output.finish();
+    let host = store.data();
+    let failed = !matches!(outcome, Outcome::Completed(_) | Outcome::Snoozed(_) | Outcome::Stopped);
+    host.denials.tell(host.gate.job_type(), failed, output);
     Report { outcome, duration, fuel, peak_memory: memory.peak() }
+}
+
+/// What a guest answered, without its secrets.
+fn redacted(answer: Answer, secrets: &Secrets) -> Answer {
+    let Answer::Handler(answer) = answer else { return answer };
+    Answer::Handler(answer.map(|result| secrets.redact_result(result)).map_err(|error| match error {
+        JobError::Retry(message) => JobError::Retry(secrets.redact(message)),
+        JobError::RetryAfter(DelayedRetry { message, after_ms }) => {
+            JobError::RetryAfter(DelayedRetry { message: secrets.redact(message), after_ms })
+        }
+        JobError::Fatal(message) => JobError::Fatal(secrets.redact(message)),
+        JobError::Snooze(ms) => JobError::Snooze(ms),
+    }))
 }
 
 fn burnt(store: &Store<Host>, limits: &Limits) -> Option<u64> {

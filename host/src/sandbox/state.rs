@@ -4,11 +4,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
+use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::denials::Denials;
 use super::follow_ups::Gate;
-use super::imports::http::Denied;
+use super::grants::{DirGrant, Grants};
+use super::imports::files::Files;
+use super::imports::http::Guard;
+use super::imports::sockets::Sockets;
+use super::limits::Limits;
 use super::memory::Memory;
 use super::output::Output;
 
@@ -16,8 +23,10 @@ use super::output::Output;
 pub(super) struct Host {
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    denied: Denied,
+    guard: Guard,
+    dirs: Vec<DirGrant>,
     table: ResourceTable,
+    pub(super) denials: Denials,
     pub(super) memory: Memory,
     pub(super) output: Arc<Output>,
     pub(super) gate: Gate,
@@ -29,15 +38,36 @@ impl Host {
     pub(super) fn new(
         wasi: WasiCtx,
         handles: usize,
-        memory: Memory,
+        limits: &Limits,
+        grants: &Grants,
         output: Arc<Output>,
         gate: Gate,
         deadline: Instant,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(handles);
-        let denied = Denied::new(Arc::clone(&output), gate.job_type());
-        Self { wasi, http: Denied::context(), denied, table, memory, output, gate, deadline }
+        Self {
+            wasi,
+            http: Guard::context(),
+            guard: Guard::new(grants, limits, deadline, gate.job_type(), Arc::clone(&output)),
+            dirs: grants.dirs.clone(),
+            table,
+            denials: Denials::default(),
+            memory: Memory::new(limits.memory),
+            output,
+            gate,
+            deadline,
+        }
+    }
+
+    pub(super) fn files(&mut self) -> Files<'_> {
+        let inner = WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table };
+        Files { inner, dirs: &self.dirs, denials: &mut self.denials }
+    }
+
+    pub(super) fn sockets(&mut self) -> Sockets<'_> {
+        let inner = WasiSocketsCtxView { ctx: self.wasi.sockets(), table: &mut self.table };
+        Sockets { inner, denials: &mut self.denials }
     }
 }
 
@@ -49,6 +79,6 @@ impl WasiView for Host {
 
 impl WasiHttpView for Host {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.denied }
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.guard }
     }
 }

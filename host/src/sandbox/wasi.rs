@@ -1,6 +1,5 @@
 //! Standard WASI of one attempt: exactly what its type is granted.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -8,7 +7,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::bindings::jobq::handler::types::Job;
 use super::call::Call;
-use super::grants::DirGrant;
+use super::grants::{DirGrant, Grants};
 use super::output::Output;
 use super::plugin::Kind;
 use super::sink::Sink;
@@ -22,24 +21,22 @@ const JOB: [&str; 4] = ["JOBQ_JOB_ID", "JOBQ_JOB_TYPE", "JOBQ_ATTEMPT", "JOBQ_MA
 
 /// All but the directories: no arguments, no network, the environment that is granted, stdout and stderr to `output`.
 /// A handler is given its job as the argument that comes back, a program through stdin and environment.
-pub(super) fn of(
-    kind: Kind,
-    call: Call,
-    env: &BTreeMap<String, String>,
-    output: &Arc<Output>,
-) -> (WasiCtxBuilder, Option<Job>) {
+pub(super) fn of(kind: Kind, call: Call, grants: &Grants, output: &Arc<Output>) -> (WasiCtxBuilder, Option<Job>) {
     let mut wasi = WasiCtxBuilder::new();
     // A socket that may not connect is a file descriptor all the same: none are made.
     wasi.allow_tcp(false).allow_udp(false).max_random_size(MAX_RANDOM);
     wasi.stdout(Sink { output: Arc::clone(output), source: Source::Stdout });
     wasi.stderr(Sink { output: Arc::clone(output), source: Source::Stderr });
+    let plain = grants.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let secret = grants.secrets.values().map(|(name, value)| (name, value.reveal()));
+    let env = plain.chain(secret);
     match kind {
         Kind::Handler => {
-            give_env(&mut wasi, env.iter());
+            give_env(&mut wasi, env);
             (wasi, Some(Job::from(call)))
         }
         Kind::Program => {
-            give_env(&mut wasi, env.iter().filter(|(name, _)| !JOB.contains(&name.as_str())));
+            give_env(&mut wasi, env.filter(|(name, _)| !JOB.contains(name)));
             let (attempt, max_attempts) = (call.attempt.to_string(), call.max_attempts.to_string());
             for (name, value) in JOB.iter().zip([&call.id, &call.job_type, &attempt, &max_attempts]) {
                 wasi.env(name, value);
@@ -50,7 +47,7 @@ pub(super) fn of(
     }
 }
 
-fn give_env<'a>(wasi: &mut WasiCtxBuilder, env: impl Iterator<Item = (&'a String, &'a String)>) {
+fn give_env<'a>(wasi: &mut WasiCtxBuilder, env: impl Iterator<Item = (&'a str, &'a str)>) {
     for (name, value) in env {
         wasi.env(name, value);
     }

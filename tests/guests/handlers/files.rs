@@ -26,6 +26,12 @@ enum Kind {
     Read,
     Write,
     Append,
+    /// Opens it to read and to write, and does nothing more.
+    Open,
+    /// Opens it to write from its beginning, which empties it.
+    Truncate,
+    /// Ends the attempt with a retryable failure.
+    Fail,
     /// The names in a directory, sorted, one a line.
     List,
     /// Kind and length.
@@ -43,6 +49,10 @@ enum Kind {
 
 fn operate(job: Job) -> Result<String, JobError> {
     let operations: Vec<Operation> = guests::payload(&job)?;
+    if operations.iter().any(|operation| matches!(operation.op, Kind::Fail)) {
+        operations.iter().for_each(|operation| _ = perform(operation));
+        return Err(JobError::Retry("as it was asked to".into()));
+    }
     let results: Vec<String> = operations
         .iter()
         .map(|operation| perform(operation).unwrap_or_else(|error| format!("error: {error}")))
@@ -55,6 +65,9 @@ fn perform(Operation { op, path, text, to }: &Operation) -> IoResult<String> {
         Kind::Read => return fs::read_to_string(path),
         Kind::Write => fs::write(path, text)?,
         Kind::Append => append(path, text)?,
+        Kind::Open => drop(fs::OpenOptions::new().read(true).write(true).open(path)?),
+        Kind::Truncate => drop(fs::OpenOptions::new().write(true).truncate(true).open(path)?),
+        Kind::Fail => {}
         Kind::List => return list(path),
         Kind::Stat => return stat(path),
         Kind::Mkdir => fs::create_dir(path)?,

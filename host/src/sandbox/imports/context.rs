@@ -5,9 +5,6 @@ use std::time::Instant;
 use crate::sandbox::bindings::jobq::handler::context::Host as Context;
 use crate::sandbox::state::Host;
 
-/// Bytes of a progress message that are kept.
-const MAX_MESSAGE: usize = 1 << 10;
-
 impl Context for Host {
     fn remaining_ms(&mut self) -> wasmtime::Result<u64> {
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -18,10 +15,8 @@ impl Context for Host {
         Ok(self.output.tap().is_cancelled())
     }
 
-    fn progress(&mut self, percent: u8, mut message: String) -> wasmtime::Result<()> {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-        message.shrink_to_fit();
-        self.output.tap().report(percent.min(100), message);
+    fn progress(&mut self, percent: u8, message: String) -> wasmtime::Result<()> {
+        self.output.progress(percent, message);
         Ok(())
     }
 }

@@ -1,0 +1,101 @@
+//! What a guest asked for in vain, and the lines of the settings that would allow it.
+
+use std::collections::VecDeque;
+
+use super::grants::DirGrant;
+use super::output::Output;
+
+/// Paths that are named. Runtimes look for files of their own when they start; what failed last is what mattered.
+const MAX_PATHS: usize = 3;
+
+/// Bytes of a path that are repeated in the log.
+const MAX_PATH: usize = 200;
+
+/// The denials of one attempt, but for requests, which speak for themselves.
+#[derive(Default)]
+pub(super) struct Denials {
+    /// The directories that were handed to the guest: handle, name, whether it may write there.
+    given: Vec<(u32, String, bool)>,
+    /// Paths in no directory that is granted.
+    ungranted: VecDeque<String>,
+    /// Paths that were to be changed, each with the name of its read-only directory.
+    read_only: VecDeque<(String, String)>,
+    sockets: bool,
+}
+
+impl Denials {
+    /// A directory of `dirs` was handed to the guest under this handle.
+    pub(super) fn give(&mut self, handle: u32, guest: &str, dirs: &[DirGrant]) {
+        let write = dirs.iter().any(|dir| dir.guest == guest && dir.write);
+        self.given.push((handle, guest.to_owned(), write));
+    }
+
+    /// The guest let go of this handle, which may come to stand for something else.
+    pub(super) fn forget(&mut self, handle: u32) {
+        self.given.retain(|(given, ..)| *given != handle);
+    }
+
+    /// There is no directory for `path`, which starts at the root.
+    pub(super) fn no_directory(&mut self, path: &str) {
+        remember(&mut self.ungranted, under("/", path));
+    }
+
+    /// A change of `path` was not permitted. Where the directory is writable, that has another reason than its grant.
+    pub(super) fn no_change(&mut self, handle: u32, path: &str) {
+        let read_only = |given: &&(u32, String, bool)| given.0 == handle && !given.2;
+        if let Some((_, guest, _)) = self.given.iter().find(read_only) {
+            remember(&mut self.read_only, (under(guest, path), guest.clone()));
+        }
+    }
+
+    /// The guest asked for a socket, or for the addresses of a name.
+    pub(super) fn no_sockets(&mut self) {
+        self.sockets = true;
+    }
+
+    /// Tells the log. That a file is missing is told only of an attempt that failed: most guests look for some in vain.
+    pub(super) fn tell(&self, job_type: &str, failed: bool, output: &Output) {
+        let table = table_of(job_type);
+        for (path, guest) in &self.read_only {
+            output.say(format!(
+                "denied a change of {path}: {guest} is read-only; it needs `write = true` in its entry of `dirs` under \
+                 `{table}` in jobq.toml"
+            ));
+        }
+        for path in self.ungranted.iter().filter(|_| failed) {
+            let dir = path.rsplit_once('/').map_or("/", |(dir, _)| if dir.is_empty() { "/" } else { dir });
+            output.say(format!(
+                "denied {path}: no directory is granted there; it needs {{ host = \"DIRECTORY\", guest = {dir:?} }} in \
+                 `dirs` under `{table}` in jobq.toml"
+            ));
+        }
+        if self.sockets {
+            output.say(
+                "denied a socket: no type gets one; requests go through `wasi:http`, to where `http` in jobq.toml allows"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+fn remember<T: PartialEq>(list: &mut VecDeque<T>, entry: T) {
+    list.retain(|known| *known != entry);
+    if list.len() == MAX_PATHS {
+        list.pop_front();
+    }
+    list.push_back(entry);
+}
+
+/// `path` as the guest sees it, short enough for a line.
+fn under(dir: &str, path: &str) -> String {
+    let path = &path[..path.floor_char_boundary(MAX_PATH)];
+    match path {
+        "" | "." => dir.to_owned(),
+        _ => format!("{}/{}", dir.trim_end_matches('/'), path.trim_start_matches("./").trim_start_matches('/')),
+    }
+}
+
+/// The table of a job type, as it is written in the settings.
+pub(super) fn table_of(job_type: &str) -> String {
+    if job_type.contains('.') { format!("[jobs.\"{job_type}\"]") } else { format!("[jobs.{job_type}]") }
+}

@@ -1,0 +1,239 @@
+//! Values that a guest is given and nobody else shall read: in whatever it says, they are replaced by their names.
+//!
+//! This keeps a secret out of logs and results by accident. A guest that encodes it, or says half of it, gets it through.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Bytes of the shortest secret. A shorter one would be found, and replaced, in text that has nothing to do with it.
+pub const SHORTEST_SECRET: usize = 8;
+
+/// Bytes of the longest secret.
+pub const LONGEST_SECRET: usize = 8 << 10;
+
+/// A value that does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Keeps `value`.
+    pub fn new(value: &str) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// The secrets of a job type, by the names of the variables that carry them. Cheap to clone, and free where there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets(Option<Arc<Known>>);
+
+#[derive(PartialEq, Eq)]
+struct Known {
+    values: BTreeMap<String, Secret>,
+    /// What must not be said, the longest first.
+    forms: Vec<Form>,
+}
+
+/// A way in which a secret may be written, and what stands for it instead.
+#[derive(PartialEq, Eq)]
+struct Form {
+    text: String,
+    name: String,
+}
+
+impl Secrets {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The names of the variables.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values().map(|(name, _)| name)
+    }
+
+    /// Name and value of each.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.0.iter().flat_map(|known| known.values.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+
+    /// The name of a secret that stands in `text`.
+    pub(super) fn found_in(&self, text: &str) -> Option<&str> {
+        let known = self.0.as_ref()?;
+        known.forms.iter().find(|form| text.contains(&form.text)).map(|form| form.name.as_str())
+    }
+
+    /// `text` with `[secret NAME]` for each secret in it.
+    pub(super) fn redact(&self, mut text: String) -> String {
+        for form in self.0.iter().flat_map(|known| &known.forms) {
+            if text.contains(&form.text) {
+                text = text.replace(&form.text, &format!("[secret {}]", form.name));
+            }
+        }
+        text
+    }
+
+    /// The same for a result: what was JSON stays JSON, even where the secret was not within a string.
+    pub(super) fn redact_result(&self, text: String) -> String {
+        let Some(name) = self.found_in(&text) else { return text };
+        let whole = format!("\"[secret {name}]\"");
+        let was_json = is_json(&text);
+        let redacted = self.redact(text);
+        if was_json && !is_json(&redacted) { whole } else { redacted }
+    }
+
+    /// How many bytes at the end of `text` could be the beginning of a secret that goes on in what follows.
+    pub(super) fn begun_at_the_end_of(&self, text: &[u8]) -> usize {
+        let forms = self.0.iter().flat_map(|known| &known.forms);
+        forms.map(|form| begun(form.text.as_bytes(), text)).max().unwrap_or(0)
+    }
+
+    /// The bytes of the longest text that is replaced.
+    pub(super) fn longest(&self) -> usize {
+        self.0.iter().flat_map(|known| &known.forms).map(|form| form.text.len()).max().unwrap_or(0)
+    }
+}
+
+impl FromIterator<(String, Secret)> for Secrets {
+    fn from_iter<I: IntoIterator<Item = (String, Secret)>>(secrets: I) -> Self {
+        let values: BTreeMap<String, Secret> = secrets.into_iter().collect();
+        if values.is_empty() {
+            return Self(None);
+        }
+        let mut forms: Vec<Form> = values.iter().flat_map(|(name, value)| forms_of(name, value.reveal())).collect();
+        forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
+        Self(Some(Arc::new(Known { values, forms })))
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(&self.values).finish()
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// The longest beginning of `form`, not the whole of it, that `text` ends with.
+fn begun(form: &[u8], text: &[u8]) -> usize {
+    (1..form.len().min(text.len() + 1)).rev().find(|&len| text.ends_with(&form[..len])).unwrap_or(0)
+}
+
+/// The value as it is, each line of it where it has several (stderr is kept by lines), and each of these as JSON may write it.
+fn forms_of(name: &str, value: &str) -> Vec<Form> {
+    let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
+    let mut texts: Vec<String> = Vec::new();
+    for plain in std::iter::once(value).chain(lines) {
+        let json = in_json(plain);
+        let slashes = json.replace('/', "\\/");
+        let (ascii, ascii_slashes) = (in_ascii(&json), in_ascii(&slashes));
+        texts.extend([plain.to_owned(), json, slashes, ascii, ascii_slashes]);
+    }
+    texts.sort();
+    texts.dedup();
+    texts.into_iter().map(|text| Form { text, name: name.to_owned() }).collect()
+}
+
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// As encoders write it that leave nothing but ASCII.
+fn in_ascii(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            text.push(c);
+        } else {
+            text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(value: &str) -> Secrets {
+        [("KEY".to_owned(), Secret::new(value))].into_iter().collect()
+    }
+
+    #[test]
+    fn it_does_not_show_itself() {
+        let shown = format!("{:?}", secrets("hunter2hunter2"));
+        assert!(shown.contains("KEY") && !shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn it_is_replaced_however_json_writes_it() {
+        let value = "a/b\"c\\d\u{e9}\u{1f600}\n";
+        let secrets = secrets(value);
+        for text in [
+            value.to_owned(),
+            serde_json::Value::from(value).to_string(),
+            r#"{"k":"a\/b\"c\\d\u00e9\ud83d\ude00\n"}"#.to_owned(),
+            r#"{"k":"a/b\"c\\d\u00e9\ud83d\ude00\n"}"#.to_owned(),
+        ] {
+            let redacted = secrets.redact(format!("<{text}>"));
+            assert!(
+                redacted.contains("[secret KEY]") && !redacted.contains("a/b") && !redacted.contains("a\\/b"),
+                "{redacted}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_line_of_a_long_one_is_one() {
+        let secrets = secrets("-----BEGIN KEY-----\nAAAABBBBCCCC\nx\n-----END KEY-----");
+        assert_eq!(secrets.redact("read AAAABBBBCCCC and x".into()), "read [secret KEY] and x");
+    }
+
+    #[test]
+    fn the_longest_of_several_goes_first() {
+        let secrets: Secrets = [("SHORT", "password"), ("LONG", "password-and-more")]
+            .map(|(name, value)| (name.to_owned(), Secret::new(value)))
+            .into_iter()
+            .collect();
+        assert_eq!(secrets.redact("password-and-more password".into()), "[secret LONG] [secret SHORT]");
+    }
+
+    #[test]
+    fn a_result_stays_json() {
+        let secrets = secrets("12345678");
+        assert_eq!(secrets.redact_result(r#"{"k":"12345678"}"#.into()), r#"{"k":"[secret KEY]"}"#);
+        assert_eq!(secrets.redact_result(r#"{"k":12345678}"#.into()), r#""[secret KEY]""#);
+        assert_eq!(secrets.redact_result("text 12345678".into()), "text [secret KEY]");
+        assert_eq!(secrets.redact_result("1.0".into()), "1.0");
+    }
+
+    #[test]
+    fn the_beginning_of_one_is_seen() {
+        let secrets = secrets("hunter2hunter2");
+        for (text, begun) in [("a hunter2", 7), ("a hunter2h", 8), ("a", 0), ("", 0), ("hunter2hunter2", 7), ("x h", 1)]
+        {
+            assert_eq!(secrets.begun_at_the_end_of(text.as_bytes()), begun, "{text}");
+        }
+    }
+
+    #[test]
+    fn without_one_nothing_changes() {
+        let none = Secrets::default();
+        assert!(none.is_empty() && [].into_iter().collect::<Secrets>().is_empty());
+        assert_eq!(none.redact("text".into()), "text");
+    }
+}
