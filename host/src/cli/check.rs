@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::context::{Context, known_types};
 use super::exit::Code;
 use super::output::{self, Format};
+use super::plugin::needs;
 use super::terminal;
 use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, Version, load_file};
@@ -154,17 +155,13 @@ const CURE: &str = "put a .wasm that loads into the plugin directory, or take th
 /// What the plugin of a type imports although the type is not granted it: it runs, and is denied when it calls.
 fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> {
     let rule = settings.worker.rules.of(name);
-    let imports = version.plugin().imports();
-    let has = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
     let mut notes = Vec::new();
-    let mut note = |what: &str, line: &str| {
-        notes.push(format!("type `{name}` imports {what}, which it is not granted; under `[jobs.{name}]`: {line}"));
-    };
-    if has("jobq:handler/queue@") && rule.grants.enqueue.is_empty() {
-        note("jobq:handler/queue", "enqueue = [\"other_type\"]");
-    }
-    if has("wasi:http/outgoing-handler@") {
-        notes.push(format!("type `{name}` imports wasi:http, and this version denies every request"));
+    let missing = needs::missing(&needs::needs(version.plugin(), &rule.grants));
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        notes.push(format!(
+            "type `{name}` imports what it is not granted; what it uses of this belongs under `[jobs.{name}]`: {missing}"
+        ));
     }
     let minimum = version.plugin().minimum_memory();
     if minimum > rule.limits.memory as u64 {

@@ -31,6 +31,16 @@ impl Cache {
         }
     }
 
+    /// A cache that keeps nothing: everything is compiled anew.
+    pub const fn none() -> Self {
+        Self { dir: None }
+    }
+
+    /// Whether the code under `key` is there and whole.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.code(key).zip(self.sum(key)).is_some_and(|(code, sum)| is_whole(&code, &sum))
+    }
+
     /// The component kept under `key`, if it is whole and fits `engine`.
     pub(super) fn get(&self, engine: &Engine, key: &str) -> Option<Component> {
         let code = self.code(key)?;

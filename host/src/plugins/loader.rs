@@ -60,7 +60,7 @@ pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cac
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
     let component = componentize(&bytes)?;
     let engine = sandbox.engine(metering).map_err(LoadError::from)?;
-    let key = format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering).map_err(LoadError::from)?);
+    let key = key(digest, metering, sandbox)?;
     let component = match cache.get(engine, &key) {
         Some(component) => component,
         None => Compiled::new(engine, &component)
@@ -70,7 +70,24 @@ pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cac
     Ok(Version::new(digest, sandbox.link(&component, metering)?))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
+/// Whether the file with this SHA-256 need not be compiled to be loaded.
+///
+/// # Errors
+/// When WebAssembly cannot run here.
+pub fn is_compiled(digest: [u8; 32], metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<bool, LoadError> {
+    Ok(cache.has(&key(digest, metering, sandbox)?))
+}
+
+/// Under which name compiled code is kept.
+fn key(digest: [u8; 32], metering: Metering, sandbox: &Sandbox) -> Result<String, LoadError> {
+    Ok(format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering)?))
+}
+
+/// The bytes of a plugin's file.
+///
+/// # Errors
+/// When it cannot be read, is no regular file, is too large, or changes while it is read.
+pub fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
     let unreadable = |source| LoadFileError::Unreadable { path: path.to_path_buf(), source };
     let before = Fingerprint::of(path).map_err(unreadable)?;
     if before.len > MAX_FILE {

@@ -6,6 +6,7 @@
 //! The way of a file: [`componentize`] makes a component of it, the caller compiles that for [`Sandbox::engine`],
 //! [`Sandbox::link`] checks it and makes a [`Plugin`], [`Sandbox::run`] runs one attempt on it.
 
+mod anatomy;
 mod bindings;
 mod call;
 mod componentize;
@@ -30,6 +31,7 @@ mod trace;
 mod verdict;
 mod wasi;
 
+pub use anatomy::{Anatomy, Form, Tool};
 pub use call::Call;
 pub use componentize::componentize;
 pub use engine::{EngineError, Options, Sandbox};
@@ -38,5 +40,5 @@ pub use grants::{DirGrant, Grants};
 pub use limits::{Limits, Metering};
 pub use load_error::LoadError;
 pub use outcome::{Outcome, Report};
-pub use plugin::{Kind, Plugin};
+pub use plugin::{Interface, Kind, Plugin};
 pub use tap::{Line, Source, Tap};

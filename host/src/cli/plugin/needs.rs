@@ -1,0 +1,82 @@
+//! What a plugin imports, held against what its type is granted.
+
+use serde::Serialize;
+
+use crate::sandbox::{Grants, Interface, Plugin};
+
+/// Whether a type may use an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "is", content = "by")]
+pub(in crate::cli) enum Access {
+    /// Every type may.
+    Free,
+    /// The settings grant it, as far as this says.
+    Granted(String),
+    /// They do not; this line under `[jobs.NAME]` would.
+    Missing(String),
+    /// No setting can.
+    Denied(String),
+}
+
+/// An interface that a plugin imports.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Need {
+    pub(in crate::cli) interface: String,
+    pub(in crate::cli) functions: Vec<String>,
+    pub(in crate::cli) access: Access,
+}
+
+/// Everything a plugin imports, in its own order.
+pub(in crate::cli) fn needs(plugin: &Plugin, grants: &Grants) -> Vec<Need> {
+    let need = |Interface { name, functions }| {
+        let access = access(&name, grants);
+        Need { interface: name, functions, access }
+    };
+    plugin.interfaces().into_iter().map(need).collect()
+}
+
+/// What is missing of it in a few words each, one for all interfaces that the same line would grant.
+pub(in crate::cli) fn missing(needs: &[Need]) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for need in needs {
+        let name = bare(&need.interface);
+        let package = name.split('/').next().unwrap_or(name);
+        let said = match &need.access {
+            Access::Free | Access::Granted(_) => continue,
+            Access::Missing(line) if package == "jobq:handler" => format!("{name} ({line})"),
+            Access::Missing(line) => format!("{} ({line})", if package == "wasi:cli" { name } else { package }),
+            Access::Denied(reason) => format!("{package} ({reason})"),
+        };
+        if !missing.contains(&said) {
+            missing.push(said);
+        }
+    }
+    missing
+}
+
+/// A name without its version.
+fn bare(interface: &str) -> &str {
+    interface.split('@').next().unwrap_or(interface)
+}
+
+fn access(interface: &str, grants: &Grants) -> Access {
+    match bare(interface) {
+        "jobq:handler/queue" => by_names(grants.enqueue.iter().map(String::as_str), "enqueue = [\"other_type\"]"),
+        "wasi:cli/environment" => by_names(grants.env.keys().map(String::as_str), "env = { NAME = \"value\" }"),
+        name if name.starts_with("wasi:filesystem/") => {
+            let dirs = grants.dirs.iter().map(|dir| dir.guest.as_str());
+            by_names(dirs, "dirs = [{ host = \"data\", guest = \"/data\" }]")
+        }
+        "wasi:http/outgoing-handler" | "wasi:http/types" => {
+            Access::Denied("this version denies every request".to_owned())
+        }
+        name if name.starts_with("wasi:sockets/") => Access::Denied("sockets are never granted".to_owned()),
+        _ => Access::Free,
+    }
+}
+
+/// Granted as far as `names` go; not at all where there are none.
+fn by_names<'a>(names: impl Iterator<Item = &'a str>, line: &str) -> Access {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { Access::Missing(line.to_owned()) } else { Access::Granted(names.join(", ")) }
+}
