@@ -65,9 +65,9 @@ pub(super) fn handler_doing(fields: &str, body: &str) -> Vec<u8> {
 
 /// Loads a guest as the daemon does.
 pub(super) fn load(wasm: &[u8], metering: Metering) -> Result<Plugin, LoadError> {
-    let component = componentize(wasm)?;
-    let component = Component::from_binary(SANDBOX.engine(metering)?, &component).map_err(LoadError::from_compile)?;
-    SANDBOX.link(&component, metering)
+    let wasm = componentize(wasm)?;
+    let component = Component::from_binary(SANDBOX.engine(metering)?, &wasm).map_err(LoadError::from_compile)?;
+    SANDBOX.link(&component, &wasm, metering)
 }
 
 /// The built guest of this name, loaded once for all tests.

@@ -21,8 +21,9 @@ const MAX_FILE: u64 = 256 << 20;
 /// The lowest scheduling priority: compiling must not slow what runs.
 const NICE: i32 = 19;
 
-/// Threads that compile. Two, so that a big plugin does not hold up a small one.
-const THREADS: usize = 2;
+/// The largest file each thread takes. Those that take everything may all be busy with big ones for a minute; a small
+/// one finds the last thread free.
+const THREADS: [u64; 3] = [u64::MAX, u64::MAX, 2 << 20];
 
 /// Why a file cannot serve.
 #[derive(Debug, Error)]
@@ -58,16 +59,16 @@ pub enum LoadFileError {
 pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<Version, LoadFileError> {
     let bytes = read(path)?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    let component = componentize(&bytes)?;
+    let wasm = componentize(&bytes)?;
     let engine = sandbox.engine(metering).map_err(LoadError::from)?;
     let key = key(digest, metering, sandbox)?;
     let component = match cache.get(engine, &key) {
         Some(component) => component,
-        None => Compiled::new(engine, &component)
+        None => Compiled::new(engine, &wasm)
             .and_then(|code| cache.put(engine, &key, &code))
             .map_err(LoadError::from_compile)?,
     };
-    Ok(Version::new(digest, sandbox.link(&component, metering)?))
+    Ok(Version::new(digest, key, sandbox.link(&component, &wasm, metering)?))
 }
 
 /// Whether the file with this SHA-256 need not be compiled to be loaded.
@@ -137,9 +138,9 @@ impl Loader {
         done: impl Fn(Loaded) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared { dir, sandbox, cache, orders: Mutex::default(), ordered: Condvar::new() });
-        for _ in 0..THREADS {
+        for largest in THREADS {
             let (shared, done) = (Arc::downgrade(&shared), done.clone());
-            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, done))?;
+            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, largest, done))?;
         }
         Ok(Self { shared })
     }
@@ -149,7 +150,13 @@ impl Loader {
         let mut orders = self.shared.orders();
         orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
         orders.push(order);
-        self.shared.ordered.notify_one();
+        // Whichever thread would be woken alone might not take it.
+        self.shared.ordered.notify_all();
+    }
+
+    /// Rids the cache of what nobody uses; `keys` are in use.
+    pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
+        self.shared.cache.collect(keys);
     }
 }
 
@@ -164,24 +171,26 @@ impl Shared {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The smallest file that waits, or `None` after a while without any.
-    fn next(&self) -> Option<Order> {
+    /// The smallest file that waits and is no larger than `largest`, or `None` after a while without any.
+    fn next(&self, largest: u64) -> Option<Order> {
+        let fits = |order: &Order| order.fingerprint.len <= largest;
         let (mut orders, _) = self
             .ordered
-            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| orders.is_empty())
+            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| !orders.iter().any(fits))
             .unwrap_or_else(PoisonError::into_inner);
-        let smallest = (0..orders.len()).min_by_key(|&at| orders[at].fingerprint.len)?;
+        let smallest =
+            (0..orders.len()).filter(|&at| fits(&orders[at])).min_by_key(|&at| orders[at].fingerprint.len)?;
         Some(orders.swap_remove(smallest))
     }
 }
 
-fn work(shared: &Weak<Shared>, done: impl Fn(Loaded)) {
+fn work(shared: &Weak<Shared>, largest: u64, done: impl Fn(Loaded)) {
     _ = rustix::process::setpriority_process(
         rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid()),
         NICE,
     );
     while let Some(shared) = shared.upgrade() {
-        if let Some(order) = shared.next() {
+        if let Some(order) = shared.next(largest) {
             let result = load_file(&shared.dir.join(&order.name), order.metering, &shared.sandbox, &shared.cache);
             done(Loaded { order, result });
         }

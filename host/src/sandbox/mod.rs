@@ -10,6 +10,7 @@ mod anatomy;
 mod bindings;
 mod call;
 mod componentize;
+mod debug_info;
 mod engine;
 mod follow_ups;
 mod grants;

@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 
 use super::bindings::JobHandlerPre;
 use super::bindings::jobq::handler::types::{Job, JobError};
+use super::debug_info::DebugInfo;
 use super::limits::Metering;
 use super::state::Host;
 
@@ -44,6 +45,7 @@ pub(super) struct Linked {
     pub(super) slots: Arc<Semaphore>,
     pub(super) imports: Vec<String>,
     pub(super) minimum_memory: u64,
+    pub(super) debug_info: Option<Arc<DebugInfo>>,
 }
 
 /// Where guest code begins.
@@ -118,6 +120,10 @@ impl Plugin {
     /// The largest memory it begins with, in bytes. A smaller limit ends every attempt as out of memory.
     pub fn minimum_memory(&self) -> u64 {
         self.0.minimum_memory
+    }
+
+    pub(super) fn debug_info(&self) -> Option<&Arc<DebugInfo>> {
+        self.0.debug_info.as_ref()
     }
 
     pub(super) fn engine(&self) -> &Engine {

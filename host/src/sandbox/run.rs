@@ -16,6 +16,7 @@ use super::output::Output;
 use super::plugin::{Answer, Plugin};
 use super::state::Host;
 use super::tap::Tap;
+use super::trace;
 use super::verdict::{Cut, Ended};
 use super::wasi;
 
@@ -58,7 +59,12 @@ impl Sandbox {
         let mut store = store(plugin, host, limits);
         let run = plugin.enter(&mut store, job.as_ref());
         let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
-        report(plugin, limits, start, &store, &output, end)
+        let duration = start.elapsed();
+        let frames = match &end {
+            Ok(_) => String::new(),
+            Err(error) => trace::frames(error, plugin.debug_info()).await,
+        };
+        report(plugin, limits, duration, &store, &output, end, &frames)
     }
 }
 
@@ -110,15 +116,15 @@ fn on_tick(store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline>
 fn report(
     plugin: &Plugin,
     limits: &Limits,
-    start: Instant,
+    duration: Duration,
     store: &Store<Host>,
     output: &Output,
     end: wasmtime::Result<Answer>,
+    frames: &str,
 ) -> Report {
-    let duration = start.elapsed();
     let fuel = if was_cut_while_computing(&end) { None } else { burnt(store, limits) };
     let memory = &store.data().memory;
-    let outcome = Ended { kind: plugin.kind(), limits, memory, output }.judge(end);
+    let outcome = Ended { kind: plugin.kind(), limits, memory, output, frames }.judge(end);
     output.finish();
     Report { outcome, duration, fuel, peak_memory: memory.peak() }
 }

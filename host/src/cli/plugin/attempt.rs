@@ -258,7 +258,11 @@ impl Attempt {
 
     /// Says on stderr which jobs the guest asked for.
     pub(super) fn tell_follow_ups(&self) {
-        let made = if self.outcome == "completed" { "would enqueue" } else { "would not enqueue, for it failed:" };
+        let made = if self.outcome == "completed" {
+            "would enqueue"
+        } else {
+            "would not enqueue, for the attempt did not complete:"
+        };
         for job in &self.follow_ups {
             talk(format!("{made} {}", job.text()));
         }

@@ -30,7 +30,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    subject: subject::Args,
+    subject: subject::Which,
 }
 
 /// What there is to tell, for programs.
@@ -145,7 +145,7 @@ const fn kind(kind: Kind) -> &'static str {
 }
 
 fn people(report: &Report) -> String {
-    let lines = facts(report).into_iter().map(|(name, value)| format!("{name:<10}{value}"));
+    let lines = facts(report).into_iter().map(|(name, value)| format!("{name:<12}{value}"));
     let mut text = lines.collect::<Vec<_>>().join("\n");
     if !report.imports.is_empty() {
         text = format!("{text}\n\n{}", imports(&report.imports));

@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         return Err(failure.hint(format!("there are {all}; {language} has one {other} `--program`")).into());
     }
     let files = template::files(language, args.program, &args.name);
-    let target = args.dir.join(&args.name);
+    let target = if args.dir == Path::new(".") { PathBuf::from(&args.name) } else { args.dir.join(&args.name) };
     make(&args.dir, &target, &files)?;
     let report = Report {
         dir: target.display().to_string(),

@@ -37,7 +37,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    subject: subject::Args,
+    subject: subject::Which,
     /// JSON text, @FILE, - for standard input, or @FILE.ndjson for many [default: {}]
     #[arg(value_name = "JSON")]
     payload: Option<String>,
@@ -150,7 +150,8 @@ async fn many(setup: &Setup<'_>, cases: &[Case], number: u32, format: Format) ->
 fn show(one: &Tried<'_>) -> anyhow::Result<()> {
     let word = if one.passed { "ok  " } else { "FAIL" };
     let name = one.name.map_or(String::new(), |name| format!(" {}", cell(name, SHOWN)));
-    let result = one.run.result.as_deref().map_or(String::new(), |result| format!(": {}", cell(result, SHOWN)));
+    let result = one.run.result.as_deref().filter(|result| !result.is_empty());
+    let result = result.map_or(String::new(), |result| format!(": {}", cell(result, SHOWN)));
     let (line, outcome, took) = (one.line, one.run.outcome, one.run.took());
     output::print(&format!("{word} line {line}{name}: {outcome} after {took}{result}"))?;
     if let Some(difference) = &one.difference {

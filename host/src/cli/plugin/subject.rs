@@ -15,7 +15,7 @@ use crate::worker::Rule;
 
 /// Which file, as which type.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Which {
     /// The .wasm
     file: PathBuf,
     /// The job type whose limits and grants hold [default: the file's name without .wasm]
@@ -32,7 +32,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn of(args: &Args, context: &Context) -> anyhow::Result<Self> {
+    pub(super) fn of(args: &Which, context: &Context) -> anyhow::Result<Self> {
         let settings = context.settings()?;
         let job_type = job_type(args, &settings)?;
         let rule = Arc::clone(settings.worker.rules.of(job_type.as_str()));
@@ -90,7 +90,7 @@ impl Subject {
 }
 
 /// The type that was asked for, or the one the file would serve by its name.
-fn job_type(args: &Args, settings: &Settings) -> Result<JobType, Failure> {
+fn job_type(args: &Which, settings: &Settings) -> Result<JobType, Failure> {
     if let Some(asked) = &args.job_type {
         return JobType::parse(asked).map_err(|error| Failure::usage(error.to_string()));
     }
