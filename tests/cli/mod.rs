@@ -8,6 +8,7 @@ mod errors;
 mod follow;
 mod many;
 mod pages;
+mod plugin;
 mod read;
 mod standing;
 mod terminal;

@@ -101,6 +101,7 @@ fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
     check_directories(settings, &written, &mut findings);
     check_plugins(settings, &written, &mut findings)?;
     stray(settings, &written, &mut findings);
+    native(settings, &mut findings);
     unknown_types(settings, &written, &mut findings);
     Ok(findings)
 }
@@ -211,6 +212,17 @@ fn stray(settings: &Settings, written: &Written, findings: &mut Findings) {
             findings.notes.push(written.note(&["jobs", name, "plugin"], &note));
         }
     }
+}
+
+/// Compiled code that somebody expects to be run.
+fn native(settings: &Settings, findings: &mut Findings) {
+    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut native: Vec<_> = names.filter(|name| name.ends_with(".cwasm")).collect();
+    native.sort();
+    findings.notes.extend(native.iter().map(|name| {
+        format!("`{name}` serves nothing: native code is never taken from the plugin directory, only the .wasm it was made from")
+    }));
 }
 
 fn check_directories(settings: &Settings, written: &Written, findings: &mut Findings) {

@@ -37,7 +37,10 @@ pub enum LoadFileError {
         source: io::Error,
     },
     /// It is larger than any plugin should be.
-    #[error("`{}` has {len} bytes, more than the {MAX_FILE} a plugin may have", path.display())]
+    #[error(
+        "`{}` has {}, more than the {} a plugin may have; strip its debug information, or leave data out of it",
+        path.display(), bytesize::ByteSize::b(*.len), bytesize::ByteSize::b(MAX_FILE)
+    )]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -173,15 +176,19 @@ impl Shared {
 
     /// The smallest file that waits and is no larger than `largest`, or `None` after a while without any.
     fn next(&self, largest: u64) -> Option<Order> {
-        let fits = |order: &Order| order.fingerprint.len <= largest;
+        let find = |orders: &[Order]| smallest(orders.iter().map(|order| order.fingerprint.len), largest);
         let (mut orders, _) = self
             .ordered
-            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| !orders.iter().any(fits))
+            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| find(orders).is_none())
             .unwrap_or_else(PoisonError::into_inner);
-        let smallest =
-            (0..orders.len()).filter(|&at| fits(&orders[at])).min_by_key(|&at| orders[at].fingerprint.len)?;
-        Some(orders.swap_remove(smallest))
+        let at = find(&orders)?;
+        Some(orders.swap_remove(at))
     }
+}
+
+/// Which of these sizes is the smallest, and no larger than `largest`.
+fn smallest(sizes: impl Iterator<Item = u64>, largest: u64) -> Option<usize> {
+    sizes.enumerate().filter(|(_, size)| *size <= largest).min_by_key(|(_, size)| *size).map(|(at, _)| at)
 }
 
 fn work(shared: &Weak<Shared>, largest: u64, done: impl Fn(Loaded)) {
@@ -194,5 +201,52 @@ fn work(shared: &Weak<Shared>, largest: u64, done: impl Fn(Loaded)) {
             let result = load_file(&shared.dir.join(&order.name), order.metering, &shared.sandbox, &shared.cache);
             done(Loaded { order, result });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn small_files_come_first_and_one_thread_takes_no_others() {
+        let sizes = [20 << 20, 3 << 20, 1 << 20];
+        assert_eq!(smallest(sizes.into_iter(), u64::MAX), Some(2));
+        assert_eq!(smallest(sizes.into_iter().take(2), u64::MAX), Some(1));
+        assert_eq!(smallest(sizes.into_iter().take(2), 2 << 20), None);
+        assert!(THREADS.iter().any(|largest| *largest < 20 << 20) && THREADS.contains(&u64::MAX));
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("growing.wasm");
+        File::create(&path).unwrap().set_len(32 << 20).unwrap();
+        let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
+        let (written, first_write) = mpsc::channel();
+        let (done, is_done) = mpsc::channel::<()>();
+        let writing = std::thread::spawn(move || {
+            while is_done.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                writer.write_all(b"more").unwrap();
+                _ = written.send(());
+            }
+        });
+        first_write.recv().unwrap();
+        let read = read(&path);
+        drop(done);
+        writing.join().unwrap();
+        assert!(matches!(read, Err(LoadFileError::Unsettled(_))), "{read:?}");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large.wasm");
+        File::create(&path).unwrap().set_len(300 << 20).unwrap();
+        assert!(matches!(read(&path), Err(LoadFileError::TooLarge { len: 314_572_800, .. })));
     }
 }

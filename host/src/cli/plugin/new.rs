@@ -134,7 +134,8 @@ fn is_taken(target: &Path) -> bool {
 }
 
 fn taken(target: &Path) -> Failure {
-    let failure = Failure::new(Code::Conflict, format!("`{}` is there already, and not empty", target.display()));
+    let failure =
+        Failure::new(Code::Conflict, format!("`{}` is there already, and is no empty directory", target.display()));
     failure.hint("nothing was touched; choose another name, or another place by `--dir`")
 }
 
