@@ -61,7 +61,7 @@ impl<'h> Transcript<'h> {
         settings.add_filter(r"fuel \S+ of", "fuel [fuel] of");
         settings.add_filter(r"memory \S+ [KM]iB of", "memory [memory] of");
         settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");
-        settings.add_filter(r"remaining_ms\\?\":\d+", "remaining_ms: 1");
+        settings.add_filter(r"remaining_ms\W+\d+", "remaining_ms: 1");
         settings.add_filter(r"in \d+\.\dms, (compiled|from the cache)", "in [time], [compiled]");
         settings.add_filter("\"(duration_ms|load_ms|fuel|peak_memory_bytes)\": [0-9.]+", "\"$1\": 1");
         settings.bind(|| insta::assert_snapshot!(name, self.text));
