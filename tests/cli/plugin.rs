@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,15 +60,11 @@ fn compiled_code_is_kept_in_a_project_and_nowhere_else() {
 }
 
 #[test]
-fn a_new_plugin_has_its_name_everywhere_and_its_scripts_can_be_run() {
+fn a_new_plugin_has_its_name_everywhere() {
     let home = Home::new("");
     let said = home.jobq(&["plugin", "new", "count-words", "--lang", "c", "--program", "--dir", "plugins"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let dir = home.path("plugins/count-words");
-    let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode("build.sh"), 0o755);
-    assert_eq!(mode("README.md") & 0o111, 0);
-    assert!(fs::read_to_string(dir.join("README.md")).unwrap().contains("count-words"));
+    assert!(fs::read_to_string(home.path("plugins/count-words/README.md")).unwrap().contains("count-words"));
     let left: Vec<_> = fs::read_dir(home.path("plugins")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["count-words"], "nothing of the making is left");
 }

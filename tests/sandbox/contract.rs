@@ -7,9 +7,12 @@ use jobq::sandbox::{FollowUp, Metering, Outcome};
 
 use super::support::{Run, load};
 
+/// The forms in which each guest is kept.
+const FORMS: [&str; 2] = ["module.wasm", "component.wasm"];
+
 /// The guest of this version.
-fn guest(version: &str, payload: &str) -> Run {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contract").join(version).join("guest.wasm");
+fn guest(version: &str, form: &str, payload: &str) -> Run {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contract").join(version).join(form);
     let wasm = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Run::of(load(&wasm, Metering::Fuel).expect("it loads"), payload)
 }
@@ -24,13 +27,20 @@ async fn every_answer_of_0_1_0_means_what_it_meant() {
         ("\"fatal\"", Outcome::Fatal("never".into())),
         ("\"snooze\"", Outcome::Snoozed(Duration::from_millis(2500))),
     ] {
-        assert_eq!(guest("0.1.0", payload).alone().await.outcome, expected);
+        for form in FORMS {
+            assert_eq!(guest("0.1.0", form, payload).alone().await.outcome, expected, "{form}");
+        }
     }
 }
 
 #[tokio::test]
 async fn every_import_of_0_1_0_is_there() {
-    let mut run = guest("0.1.0", "\"imports\"");
+    for form in FORMS {
+        uses_every_import(guest("0.1.0", form, "\"imports\"")).await;
+    }
+}
+
+async fn uses_every_import(mut run: Run) {
     run.grants.enqueue.insert("next".into());
     let told =
         "0193a5b0-7d6e-7c3f-8a51-000000000001 tested \"imports\" 1/3 remaining=true cancelled=false enqueued denied";

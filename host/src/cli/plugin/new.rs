@@ -152,21 +152,65 @@ fn write(path: &Path, file: &Made) -> io::Result<()> {
 
 /// The commands that lead from here to a first attempt.
 fn next(target: &Path, name: &str, files: &[Made]) -> [String; 3] {
-    let has_script = files.iter().any(|file| file.path == "build.sh");
-    let build = if has_script { "./build.sh" } else { "cat README.md" };
-    [format!("cd {}", target.display()), build.to_owned(), format!("jobq plugin run {name}.wasm '{{}}'")]
+    let has = |path: &str| files.iter().any(|file| file.path == path);
+    let build = if has("build.sh") {
+        "./build.sh"
+    } else if has("Makefile") {
+        "make"
+    } else if has("package.json") {
+        "npm install && npm run build"
+    } else {
+        "cat README.md"
+    };
+    [format!("cd {}", target.display()), build.to_owned(), format!("jobq plugin run {name}.wasm '{{\"n\": 2}}'")]
 }
 
 fn people(report: &Report<'_>) -> String {
     let [enter, build, try_it] = &report.next;
-    let what = if build == "cat README.md" {
-        "what to install, how to build and to test"
-    } else {
-        "README.md says what it needs"
-    };
     format!(
-        "made {}:\n  {}\n\nnext:\n  {enter}\n  {build:<40}  # {what}\n  {try_it:<40}  # one attempt, no daemon",
+        "made {}:\n  {}\n\nnext:\n  {enter}\n  {build:<44}  # README.md says what it needs, and how to test\n  \
+         {try_it:<44}  # one attempt, no daemon",
         report.dir,
         report.files.join("\n  ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(path: &str, content: &str) -> Made {
+        let executable = content.starts_with("#!");
+        Made { path: path.to_owned(), content: content.as_bytes().to_vec(), executable }
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn scripts_can_be_run_and_nothing_else_is_left() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("x");
+        make(parent.path(), &target, &[made("README.md", "text"), made("bin/run", "#!/bin/sh\n")]).unwrap();
+        assert_eq!(names(parent.path()), ["x"]);
+        let mode = |path: &str| fs::metadata(target.join(path)).unwrap().permissions().mode() & 0o111;
+        assert_eq!((mode("README.md"), mode("bin/run")), (0, 0o111));
+    }
+
+    #[test]
+    fn a_failure_halfway_leaves_nothing_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let files = [made("a", "a file"), made("a/b", "below a file")];
+        assert!(make(parent.path(), &parent.path().join("x"), &files).is_err());
+        assert!(names(parent.path()).is_empty(), "{:?}", names(parent.path()));
+    }
+
+    #[test]
+    fn other_names_of_languages_are_taken() {
+        for language in template::languages() {
+            assert_eq!(canonical(language), language);
+        }
+        assert_eq!(canonical("cobol"), "");
+    }
 }
