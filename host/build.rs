@@ -21,8 +21,6 @@ fn main() -> io::Result<()> {
     let root = fs::canonicalize(Path::new(&variable("CARGO_MANIFEST_DIR")?).join(".."))?;
     let mut files = Vec::new();
     for part in EMBEDDED {
-        // A directory is looked at with all that lies in it.
-        println!("cargo::rerun-if-changed={}", root.join(part).display());
         collect(&root.join(part), &mut files)?;
     }
     files.sort();
@@ -42,6 +40,8 @@ fn variable(name: &str) -> io::Result<String> {
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    // Of a directory, what is new is noticed by this; of a file, that it has changed or gone.
+    println!("cargo::rerun-if-changed={}", path.display());
     if !path.is_dir() {
         files.push(path.to_path_buf());
         return Ok(());

@@ -232,7 +232,8 @@ fn check() {
     let home = Home::new(
         "[jobs.report]\nplugin = \"reports.wasm\"\ndirs = [{ host = \"outbox\", guest = \"/out\" }]\n\n[jobs.follow]\nhttp = [\"https://api.example.com\"]\n",
     );
-    home.plugin("follow", "follow").plugin("report", "echo").plugin_bytes("bad", b"hello");
+    let program = wat::parse_str(PROGRAM).unwrap();
+    home.plugin_bytes("follow", &program).plugin("report", "echo").plugin_bytes("bad", b"hello");
     let mut transcript = Transcript::of(&home);
     transcript.run(&["check"]);
     transcript.run(&["check", "-o", "json"]);

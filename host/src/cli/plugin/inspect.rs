@@ -150,7 +150,7 @@ fn people(report: &Report) -> String {
     if !report.imports.is_empty() {
         text = format!("{text}\n\n{}", imports(&report.imports));
     }
-    let missing = needs::missing(&report.imports);
+    let missing: Vec<_> = needs::missing(&report.imports).into_iter().map(|missing| missing.text).collect();
     if !missing.is_empty() {
         let name = &report.r#type;
         text = format!(

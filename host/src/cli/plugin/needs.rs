@@ -35,20 +35,31 @@ pub(in crate::cli) fn needs(plugin: &Plugin, grants: &Grants) -> Vec<Need> {
     plugin.interfaces().into_iter().map(need).collect()
 }
 
-/// What is missing of it in a few words each, one for all interfaces that the same line would grant.
-pub(in crate::cli) fn missing(needs: &[Need]) -> Vec<String> {
-    let mut missing: Vec<String> = Vec::new();
+/// Something that is missing, in a few words: the import, and the line that would grant it or why nothing does.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Missing {
+    pub(in crate::cli) text: String,
+    /// Whether standard libraries import it on their own, so that the handler hardly misses it.
+    pub(in crate::cli) is_unasked: bool,
+}
+
+/// What is missing, each once for all interfaces that the same line would grant.
+pub(in crate::cli) fn missing(needs: &[Need]) -> Vec<Missing> {
+    let mut missing: Vec<Missing> = Vec::new();
     for need in needs {
         let name = bare(&need.interface);
         let package = name.split('/').next().unwrap_or(name);
-        let said = match &need.access {
+        let cure = match &need.access {
             Access::Free | Access::Granted(_) => continue,
-            Access::Missing(line) if package == "jobq:handler" => format!("{name} ({line})"),
-            Access::Missing(line) => format!("{} ({line})", if package == "wasi:cli" { name } else { package }),
-            Access::Denied(reason) => format!("{package} ({reason})"),
+            Access::Missing(line) => line,
+            Access::Denied(reason) => reason,
         };
-        if !missing.contains(&said) {
-            missing.push(said);
+        // Of these packages single interfaces are granted, of the others all or nothing.
+        let what = if matches!(package, "jobq:handler" | "wasi:cli") { name } else { package };
+        let is_unasked = !matches!(package, "jobq:handler" | "wasi:http");
+        let found = Missing { text: format!("{what} ({cure})"), is_unasked };
+        if !missing.contains(&found) {
+            missing.push(found);
         }
     }
     missing
