@@ -9,6 +9,7 @@ mod errors;
 mod follow;
 mod many;
 mod pages;
+mod plugin;
 mod read;
 mod standing;
 mod terminal;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 
 use super::standing;
-use crate::home::{Home, Said};
+use crate::home::{Home, Said, guest};
 
 /// Commands and what they said.
 struct Transcript<'h> {
@@ -57,7 +57,13 @@ impl<'h> Transcript<'h> {
         settings.set_prepend_module_to_snapshot(false);
         settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "2026-01-02T03:04:05.678Z");
         settings.add_filter(r"(created_at|scheduled_at)( +\S+) \((now|\d+[sm] ago)\)", "$1$2 (now)");
-        settings.add_filter(r"after \d+\.\d(ms|s)\n", "after [time]\n");
+        settings.add_filter(r"after \d+\.\d(ms|s)", "after [time]");
+        settings.add_filter(r"fuel \S+ of", "fuel [fuel] of");
+        settings.add_filter(r"memory \S+ [KM]iB of", "memory [memory] of");
+        settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");
+        settings.add_filter(r"remaining_ms\W+\d+", "remaining_ms: 1");
+        settings.add_filter(r"in \d+\.\dms, (compiled|from the cache)", "in [time], [compiled]");
+        settings.add_filter("\"(duration_ms|load_ms|fuel|peak_memory_bytes)\": [0-9.]+", "\"$1\": 1");
         settings.bind(|| insta::assert_snapshot!(name, self.text));
     }
 }
@@ -69,7 +75,7 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["run"],
     &["demo"],
@@ -83,6 +89,9 @@ const COMMANDS: [&[&str]; 26] = [
     &["cleanup"],
     &["check"],
     &["plugin"],
+    &["plugin", "new"],
+    &["plugin", "run"],
+    &["plugin", "inspect"],
     &["plugin", "list"],
     &["bench"],
     &["bench", "throughput"],
@@ -231,7 +240,8 @@ fn check() {
     let home = Home::new(
         "[jobs.report]\nplugin = \"reports.wasm\"\ndirs = [{ host = \"outbox\", guest = \"/out\" }]\n\n[jobs.follow]\nhttp = [\"https://api.example.com\"]\n",
     );
-    home.plugin("follow", "follow").plugin("report", "echo").plugin_bytes("bad", b"hello");
+    let program = wat::parse_str(PROGRAM).unwrap();
+    home.plugin_bytes("follow", &program).plugin("report", "echo").plugin_bytes("bad", b"hello");
     let mut transcript = Transcript::of(&home);
     transcript.run(&["check"]);
     transcript.run(&["check", "-o", "json"]);
@@ -247,6 +257,126 @@ fn check() {
     fs::remove_file(home.path("jobq.toml")).unwrap();
     transcript.run(&["check"]);
     transcript.check("check");
+}
+
+#[test]
+fn plugin_run() {
+    let home = Home::new("[jobs.follow]\nenqueue = [\"next\"]\nmax_attempts = 5\n[jobs.short]\nfuel = 10000\n");
+    for name in ["answers", "context", "echo", "follow", "program", "spin", "trap_start", "world_other"] {
+        fs::copy(guest(name), home.path(&format!("{name}.wasm"))).unwrap();
+    }
+    home.plugin("answers", "answers");
+    let mut transcript = Transcript::of(&home);
+    let answer = |text: &str| format!("{{\"do\": {text}}}");
+    transcript.run(&["plugin", "run", "echo.wasm", "{\"n\": 2}"]);
+    transcript.run(&["plugin", "run", "echo.wasm"]);
+    transcript.run(&["plugin", "run", "program.wasm", "{\"stdout\": \"out\", \"stderr\": \"a word\", \"exit\": 3}"]);
+    transcript.run(&["plugin", "run", "plugins/answers.wasm", &answer("\"retry\", \"message\": \"not now\"")]);
+    let last = ["plugin", "run", "answers.wasm", &answer("\"retry\""), "--attempt", "2", "--max-attempts", "2"];
+    transcript.run(&last);
+    transcript.run(&["plugin", "run", "answers.wasm", &answer("\"retry-after\", \"ms\": 90000")]);
+    transcript.run(&["plugin", "run", "answers.wasm", &answer("\"snooze\", \"ms\": 60000")]);
+    transcript.run(&["plugin", "run", "answers.wasm", &answer("\"fatal\", \"message\": \"no such user\"")]);
+    transcript.run(&["plugin", "run", "trap_start.wasm"]);
+    transcript.run(&["plugin", "run", "spin.wasm", "--timeout", "500ms"]);
+    transcript.run(&["plugin", "run", "spin.wasm", "--type", "short"]);
+    let jobs = r#"{"jobs": [{"type": "next", "payload": "{}", "delay_ms": 5000, "priority": 3, "max_attempts": 2, "unique_key": "k"}, {"type": "other"}]"#;
+    transcript.run(&["plugin", "run", "follow.wasm", &format!("{jobs}}}")]);
+    transcript.run(&["plugin", "run", "follow.wasm", &format!("{jobs}, \"then\": \"retry\"}}")]);
+    transcript.run(&["plugin", "run", "follow.wasm", &format!("{jobs}}}"), "--type", "echo"]);
+    transcript.run(&["plugin", "run", "context.wasm", "1", "--attempt", "4", "-o", "json"]);
+    transcript.run(&["plugin", "run", "world_other.wasm"]);
+    transcript.run(&["plugin", "run", "anwsers.wasm"]);
+    transcript.run(&["plugin", "run", "echo.wasm", "{'n': 2}"]);
+    transcript.run(&["plugin", "run", "echo.wasm", "--type", "a b"]);
+    transcript.run(&["plugin", "run", "echo.wasm", "--timeout", "0s"]);
+    assert!(!home.path("jobq.db").exists(), "no queue was made");
+    transcript.check("plugin_run");
+}
+
+#[test]
+fn plugin_run_cases() {
+    let home = Home::new("");
+    for name in ["answers", "echo"] {
+        fs::copy(guest(name), home.path(&format!("{name}.wasm"))).unwrap();
+    }
+    let mut transcript = Transcript::of(&home);
+    let mut cases = |guest: &str, lines: &str, more: &[&str]| {
+        fs::write(home.path("cases.ndjson"), lines).unwrap();
+        transcript.run(&[&["plugin", "run", guest, "@cases.ndjson"], more].concat());
+    };
+    cases("echo.wasm", "1\n\n{\"payload\": {\"a\": 1}, \"expect\": {\"a\": 1.0}, \"name\": \"numbers\"}\n", &[]);
+    let answers = r#"{"payload": {"do": "ok", "message": "done"}, "expect": "done"}
+{"payload": {"do": "ok", "message": "{\"n\": 4}"}, "expect": {"n": 5}}
+{"payload": {"do": "fatal", "message": "no such user"}, "expect": {"outcome": "failed", "fatal": true, "error": "user"}}
+{"payload": {"do": "fatal", "message": "no such user"}, "expect": {"outcome": "failed", "error": "mailbox"}}
+{"payload": {"do": "fatal"}, "expect": {"outcome": "failed", "fatal": false}}
+{"payload": {"do": "snooze", "ms": 5}, "expect": {"outcome": "snoozed", "after_ms": 6}}
+{"payload": {"do": "retry", "times": 1, "message": "ok"}, "expect": "ok", "attempt": 2}
+{"do": "retry", "message": "not now"}
+"#;
+    cases("answers.wasm", answers, &[]);
+    cases("answers.wasm", answers.lines().next().unwrap(), &["-o", "json"]);
+    cases("answers.wasm", answers, &["-o", "ndjson", "--type", "x y"]);
+    cases("echo.wasm", "1\n{\"a\": }\n[1\n{\"payload\": 1, \"expect\": {\"outcome\": \"trap\"}}\n", &[]);
+    cases("echo.wasm", "\n", &[]);
+    transcript.check("plugin_run_cases");
+}
+
+/// A program that imports something of each kind, in the text of components.
+const PROGRAM: &str = r#"(component
+    (import "wasi:cli/environment@0.2.0" (instance (export "get-environment" (func (result (list (tuple string string)))))))
+    (import "jobq:handler/log@0.1.0" (instance))
+    (import "jobq:handler/queue@0.1.0" (instance))
+    (import "wasi:filesystem/preopens@0.2.3" (instance))
+    (import "wasi:sockets/tcp@0.2.0" (instance))
+    (core module $m
+        (@producers (language "C11" "") (processed-by "clang" "22.1.0"))
+        (memory 20)
+        (func (export "run") (result i32) (i32.const 0)))
+    (core instance $i (instantiate $m))
+    (func $run (result (result)) (canon lift (core func $i "run")))
+    (instance $exported (export "run" (func $run)))
+    (export "wasi:cli/run@0.2.0" (instance $exported)))"#;
+
+#[test]
+fn plugin_inspect() {
+    let home = Home::new(
+        "[jobs.clerk]\nenqueue = [\"mail\"]\nenv = { CURRENCY = \"EUR\" }\n[jobs.small]\nmemory = \"1MiB\"\nfuel = \"unlimited\"\n",
+    );
+    fs::write(home.path("clerk.wasm"), wat::parse_str(PROGRAM).unwrap()).unwrap();
+    fs::write(home.path("plain.wasm"), wat::parse_str(r#"(module (func $main (export "_start")))"#).unwrap()).unwrap();
+    fs::copy(guest("world_other"), home.path("world_other.wasm")).unwrap();
+    fs::write(home.path("text.wasm"), "hello\n").unwrap();
+    fs::create_dir(home.path("dir.wasm")).unwrap();
+    std::os::unix::fs::symlink("loop.wasm", home.path("loop.wasm")).unwrap();
+    fs::File::create(home.path("large.wasm")).unwrap().set_len(300 << 20).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(home.path("pipe.wasm")).status().unwrap().success());
+    let mut transcript = Transcript::of(&home);
+    for file in ["clerk", "plain", "world_other", "text", "dir", "loop", "large", "pipe", "none"] {
+        transcript.run(&["plugin", "inspect", &format!("{file}.wasm")]);
+    }
+    transcript.run(&["plugin", "inspect", "clerk.wasm", "--type", "small"]);
+    transcript.run(&["plugin", "inspect", "clerk.wasm", "-o", "json"]);
+    transcript.check("plugin_inspect");
+}
+
+#[test]
+fn plugin_new() {
+    let home = Home::new("");
+    fs::create_dir(home.path("empty")).unwrap();
+    fs::write(home.path("file"), "mine").unwrap();
+    let mut transcript = Transcript::of(&home);
+    transcript.run(&["plugin", "new", "count-words", "--lang", "c", "--program"]);
+    transcript.run(&["plugin", "new", "count-words", "--lang", "c", "--program"]);
+    transcript.run(&["plugin", "new", "file", "--lang", "c", "--program"]);
+    transcript.run(&["plugin", "new", "empty", "--lang", "c", "--program", "-o", "ndjson"]);
+    transcript.run(&["plugin", "new", "sum", "--lang", "c", "--program", "--dir", "nowhere"]);
+    for name in [".hidden", "..", "a/b", "two words"] {
+        transcript.run(&["plugin", "new", name, "--lang", "c", "--program"]);
+    }
+    transcript.run(&["plugin", "new", "--lang", "c", "--program", "--", "-rf"]);
+    transcript.check("plugin_new");
 }
 
 #[test]

@@ -82,13 +82,32 @@ fn a_module_with_no_way_in() {
 
 #[test]
 fn a_module_that_does_not_become_a_component() {
-    let said = refusal(&component(r#"(module (import "env" "emscripten" (func)) (func (export "_start")))"#));
-    assert!(said.starts_with("cannot make a component of this core module: ") && said.contains("emscripten"), "{said}");
+    let said = refusal(&component(r#"(module (import "engine" "render" (func)) (func (export "_start")))"#));
+    assert!(said.starts_with("cannot make a component of this core module: ") && said.contains("engine"), "{said}");
+}
+
+#[test]
+fn a_module_for_another_host() {
+    for (module, advice) in [
+        ("env", "build it for WASI: wasi-sdk or `clang --target=wasm32-wasi`"),
+        ("wbg", "build it with `--target wasm32-wasip2`"),
+        ("__wbindgen_placeholder__", "build it with `--target wasm32-wasip2`"),
+        ("gojs", "build it with `GOOS=wasip1` instead of `GOOS=js`"),
+        ("wasi_unstable", "build it with a toolchain for preview 1 or 0.2"),
+        ("wasix_32v1", "build it for WASI"),
+    ] {
+        for exports in ["", r#"(func (export "_start"))"#] {
+            let said = refusal(&component(&format!(r#"(module (import "{module}" "f" (func)) {exports})"#)));
+            assert!(said.starts_with(&format!("this core module imports `{module}`, which is ")), "{said}");
+            assert!(said.contains(advice), "{said}");
+        }
+    }
 }
 
 #[test]
 fn a_component_of_another_world() {
-    let wanted = "; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`";
+    let wanted = "; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`: build it for the \
+        world `job-handler` of wit/, or as a program with a main function";
     assert_eq!(refusal(&component("(component)")), format!("it exports nothing{wanted}"));
     let adder = r#"(component
         (core module $m (func (export "add") (param i32 i32) (result i32) (i32.const 3)))
@@ -118,7 +137,8 @@ fn a_good_program_is_taken() {
 
 #[test]
 fn what_nobody_offers() {
-    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.0`";
+    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of \
+        `jobq:handler@0.1.0`. Build it without, or compose it with a component that exports it (`wac plug`)";
     let said = refusal(&importing(r#"(import "acme:tools/gears" (instance (export "turn" (func))))"#));
     assert_eq!(said, format!("it imports `turn` of `acme:tools/gears`{offered}"));
     let said = refusal(&importing(r#"(import "jobq:handler/log@0.1.0" (instance (export "shout" (func))))"#));

@@ -1,6 +1,7 @@
 //! One hostile guest for each limit, each beside a neighbour that must not notice; and every kind of file that is no guest.
 
 mod answers;
+mod contract;
 mod follow_ups;
 mod fuel;
 mod grants;
@@ -14,3 +15,4 @@ mod slots;
 mod stop;
 mod support;
 mod time;
+mod traces;

@@ -13,9 +13,9 @@ fn small() -> (Arc<Sandbox>, impl Fn(&[u8]) -> jobq::sandbox::Plugin) {
         let sandbox = Arc::clone(&sandbox);
         move |wasm: &[u8]| {
             let engine = sandbox.engine(Metering::Time).expect("an engine");
-            let component =
-                Component::from_binary(engine, &componentize(wasm).expect("a component")).expect("it compiles");
-            sandbox.link(&component, Metering::Time).expect("it links")
+            let wasm = componentize(wasm).expect("a component");
+            let component = Component::from_binary(engine, &wasm).expect("it compiles");
+            sandbox.link(&component, &wasm, Metering::Time).expect("it links")
         }
     };
     (sandbox, load)

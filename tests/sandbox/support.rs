@@ -41,7 +41,11 @@ pub(super) fn file(name: &str) -> Vec<u8> {
 
 /// A handler whose core module is this text: it exports `jobq:handler/handler@0.1.0#handle`, `cabi_realloc` and `memory`.
 pub(super) fn handler(module: &str) -> Vec<u8> {
-    let mut module = wat::parse_str(module).expect("the text of a module");
+    embed(wat::parse_str(module).expect("the text of a module"))
+}
+
+/// Makes a core module one that becomes a handler when it is loaded.
+pub(super) fn embed(mut module: Vec<u8>) -> Vec<u8> {
     let context = file("context");
     let context = componentize(&context).expect("a component");
     let Ok(DecodedWasm::Component(resolve, world)) = wit_component::decode(&context) else { panic!("no component") };
@@ -51,7 +55,12 @@ pub(super) fn handler(module: &str) -> Vec<u8> {
 
 /// A handler that does `body` and then answers with an empty result; `fields` are further parts of its module, imports first.
 pub(super) fn handler_doing(fields: &str, body: &str) -> Vec<u8> {
-    handler(&format!(
+    handler(&module_doing(fields, body))
+}
+
+/// The text of its core module.
+pub(super) fn module_doing(fields: &str, body: &str) -> String {
+    format!(
         r#"(module
             {fields}
             (memory $main (export "memory") 1)
@@ -60,14 +69,14 @@ pub(super) fn handler_doing(fields: &str, body: &str) -> Vec<u8> {
                 (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
                 {body}
                 (i32.const 16)))"#
-    ))
+    )
 }
 
 /// Loads a guest as the daemon does.
 pub(super) fn load(wasm: &[u8], metering: Metering) -> Result<Plugin, LoadError> {
-    let component = componentize(wasm)?;
-    let component = Component::from_binary(SANDBOX.engine(metering)?, &component).map_err(LoadError::from_compile)?;
-    SANDBOX.link(&component, metering)
+    let wasm = componentize(wasm)?;
+    let component = Component::from_binary(SANDBOX.engine(metering)?, &wasm).map_err(LoadError::from_compile)?;
+    SANDBOX.link(&component, &wasm, metering)
 }
 
 /// The built guest of this name, loaded once for all tests.

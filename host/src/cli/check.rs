@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::context::{Context, known_types};
 use super::exit::Code;
 use super::output::{self, Format};
+use super::plugin::needs;
 use super::terminal;
 use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, Version, load_file};
@@ -38,6 +39,8 @@ struct Findings {
     problems: Vec<Problem>,
     /// These are worth knowing.
     notes: Vec<String>,
+    /// Imports that are not granted, and that standard libraries bring along whether they are used or not.
+    ungranted: Vec<String>,
     /// Types that can be served.
     types: Vec<String>,
 }
@@ -47,6 +50,7 @@ struct Findings {
 struct Report<'a> {
     problems: Vec<Found<'a>>,
     notes: &'a [String],
+    ungranted: &'a [String],
     types: &'a [String],
 }
 
@@ -84,8 +88,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         Ok(settings) => look_around(&settings)?,
         Err(error) => Findings { problems: error.problems().to_vec(), ..Findings::default() },
     };
-    let Findings { problems, notes, types } = &findings;
-    let report = Report { problems: problems.iter().map(Found::from).collect(), notes, types };
+    let Findings { problems, notes, ungranted, types } = &findings;
+    let report = Report { problems: problems.iter().map(Found::from).collect(), notes, ungranted, types };
     match context.format() {
         Format::Table => output::print(&people(&findings))?,
         format => output::one(format, &report, String::new)?,
@@ -100,6 +104,7 @@ fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
     check_directories(settings, &written, &mut findings);
     check_plugins(settings, &written, &mut findings)?;
     stray(settings, &written, &mut findings);
+    native(settings, &mut findings);
     unknown_types(settings, &written, &mut findings);
     Ok(findings)
 }
@@ -125,8 +130,7 @@ fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings
                 .ok()
         });
         if let Some(version) = version {
-            let notes = ungranted(&name, settings, version);
-            findings.notes.extend(notes.iter().map(|note| written.note(&["jobs", &name], note)));
+            check_imports(&name, settings, version, written, findings);
             if settings.worker.types.includes(&name) {
                 findings.types.push(name);
             }
@@ -152,26 +156,25 @@ fn cure_for(name: &str, path: &Path, settings: &Settings) -> String {
 const CURE: &str = "put a .wasm that loads into the plugin directory, or take the type out of the settings";
 
 /// What the plugin of a type imports although the type is not granted it: it runs, and is denied when it calls.
-fn ungranted(name: &str, settings: &Settings, version: &Version) -> Vec<String> {
+fn check_imports(name: &str, settings: &Settings, version: &Version, written: &Written, findings: &mut Findings) {
     let rule = settings.worker.rules.of(name);
-    let imports = version.plugin().imports();
-    let has = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
-    let mut notes = Vec::new();
-    let mut note = |what: &str, line: &str| {
-        notes.push(format!("type `{name}` imports {what}, which it is not granted; under `[jobs.{name}]`: {line}"));
-    };
-    if has("jobq:handler/queue@") && rule.grants.enqueue.is_empty() {
-        note("jobq:handler/queue", "enqueue = [\"other_type\"]");
+    let missing = needs::missing(&needs::needs(version.plugin(), &rule.grants));
+    let (unasked, wanted): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_unasked);
+    for what in wanted {
+        let note = format!("type `{name}` imports {}, which it is not granted under `[jobs.{name}]`", what.text);
+        findings.notes.push(written.note(&["jobs", name], &note));
     }
-    if has("wasi:http/outgoing-handler@") && rule.grants.http.is_empty() {
-        note("wasi:http", "http = [\"https://api.example.com\"]");
+    for what in unasked {
+        findings.ungranted.push(format!("`{name}` imports {}, not granted under `[jobs.{name}]`", what.text));
     }
     let minimum = version.plugin().minimum_memory();
     if minimum > rule.limits.memory as u64 {
         let minimum = minimum.div_ceil(1 << 20);
-        notes.push(format!("type `{name}` starts with {minimum} MiB of memory, more than its limit; every attempt will end as out_of_memory"));
+        let note = format!(
+            "type `{name}` starts with {minimum} MiB of memory, more than its limit; every attempt will end as out_of_memory"
+        );
+        findings.notes.push(written.note(&["jobs", name], &note));
     }
-    notes
 }
 
 /// Types that are named where they are wanted, and that nothing serves.
@@ -216,6 +219,17 @@ fn stray(settings: &Settings, written: &Written, findings: &mut Findings) {
     }
 }
 
+/// Compiled code that somebody expects to be run.
+fn native(settings: &Settings, findings: &mut Findings) {
+    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut native: Vec<_> = names.filter(|name| name.ends_with(".cwasm")).collect();
+    native.sort();
+    findings.notes.extend(native.iter().map(|name| {
+        format!("`{name}` serves nothing: native code is never taken from the plugin directory, only the .wasm it was made from")
+    }));
+}
+
 fn check_directories(settings: &Settings, written: &Written, findings: &mut Findings) {
     let plugins = &settings.plugins.dir;
     if !plugins.is_dir() {
@@ -249,6 +263,12 @@ fn people(findings: &Findings) -> String {
         parts.push(config::render(&findings.problems, look) + "\n");
     }
     parts.extend(findings.notes.iter().map(|note| format!("note: {note}\n")));
+    if !findings.ungranted.is_empty() {
+        parts.push(format!(
+            "Standard libraries import these whether they are needed or not:\n  {}\n",
+            findings.ungranted.join("\n  ")
+        ));
+    }
     let types = if findings.types.is_empty() { "none".to_owned() } else { findings.types.join(", ") };
     let count = |count: usize, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
     let (problems, notes) = (count(findings.problems.len(), "problem"), count(findings.notes.len(), "note"));

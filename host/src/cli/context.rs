@@ -80,7 +80,11 @@ impl Context {
     /// Runs a command's work on one thread.
     pub(super) fn block_on<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.context("cannot start the runtime")?.block_on(work)
+        let runtime = runtime.context("cannot start the runtime")?;
+        let done = runtime.block_on(work);
+        // A guest's read from a dead file system must not hold up the end.
+        runtime.shutdown_background();
+        done
     }
 }
 

@@ -1,6 +1,5 @@
 //! `jobq enqueue`: add one job, or many from a file in one transaction.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::context::{Context, known_types, require_known};
 use super::exit::{Code, Failure};
+use super::input::{read_file, read_payload};
 use super::output::{self, talk};
 use super::{parse, wait};
 use crate::config::Settings;
@@ -161,35 +161,6 @@ fn timeout(text: &str, max: Duration) -> Result<Duration, Failure> {
         return Err(failure.hint("raise `max_timeout` of the type in jobq.toml, or ask for less"));
     }
     Ok(timeout)
-}
-
-/// A payload as the command line has it: the text itself, `@file`, or `-` for stdin.
-pub(super) fn read_payload(argument: &str) -> Result<String, Failure> {
-    let bytes = match argument.strip_prefix('@') {
-        Some(file) => read_file(Path::new(file))?,
-        None if argument == "-" => read_file(Path::new("-"))?,
-        None => return Ok(argument.to_owned()),
-    };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format!("the payload is not UTF-8: byte {} is not", error.utf8_error().valid_up_to()))
-    })?;
-    Ok(text.strip_suffix('\n').map_or_else(|| text.clone(), |line| line.strip_suffix('\r').unwrap_or(line).to_owned()))
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
-    } else {
-        std::fs::read(path).map(|content| bytes = content)
-    };
-    match read {
-        Ok(()) => Ok(bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::new(Code::NotFound, format!("there is no file `{}`", path.display())))
-        }
-        Err(error) => Err(Failure::usage(format!("cannot read `{}`: {error}", path.display()))),
-    }
 }
 
 /// A line of a bulk file.

@@ -15,7 +15,7 @@ use crate::queue::sqlite::OpenError;
 pub enum Code {
     /// Done.
     Ok = 0,
-    /// Something unexpected.
+    /// Something unexpected, such as a test case that failed.
     Unexpected = 1,
     /// The command line, the settings or the input are wrong.
     Usage = 2,
@@ -25,7 +25,9 @@ pub enum Code {
     Conflict = 4,
     /// `check` has found problems, or a plugin cannot be loaded.
     Problems = 5,
-    /// The awaited job died.
+    /// `plugin run` ended in a retry or a snooze.
+    TryLater = 75,
+    /// The awaited job died; `plugin run` ended in a fatal answer, a trap or a limit.
     Died = 100,
     /// The awaited job was cancelled.
     Cancelled = 101,
@@ -39,8 +41,9 @@ pub enum Code {
 pub const HELP: &str = "\
 Exit codes:
   0 ok · 1 unexpected · 2 usage · 3 not found · 4 conflict with a state or an existing thing
-  5 check found problems or a plugin cannot be loaded
-  100 the awaited job died · 101 it was cancelled · 124 the wait timed out · 130 interrupted";
+  5 check found problems or a plugin cannot be loaded · 75 `plugin run` ended in retry or snooze
+  100 the awaited job died, or `plugin run` ended in fatal, trap or limit
+  101 the awaited job was cancelled · 124 the wait timed out · 130 interrupted";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {

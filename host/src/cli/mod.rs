@@ -9,6 +9,7 @@ mod context;
 mod demo;
 mod enqueue;
 pub mod exit;
+mod input;
 mod list;
 mod logs;
 mod man;
@@ -88,7 +89,7 @@ enum Command {
     /// Look for problems in the settings and the plugins
     #[command(after_help = check::HELP)]
     Check(check::Args),
-    /// Look at plugins
+    /// Make, try, look at plugins
     #[command(subcommand)]
     Plugin(plugin::Command),
     /// Measure what this machine does

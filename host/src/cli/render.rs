@@ -94,7 +94,7 @@ pub(super) fn attempts(records: &[Attempt]) -> String {
 }
 
 /// A large number in three digits: `950`, `12.3k`, `4.56M`.
-fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     let (mut value, mut unit) = (number as f64, "");
     for next in ["k", "M", "G", "T", "P", "E"] {
         if value < 999.5 {

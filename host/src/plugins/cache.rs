@@ -2,16 +2,28 @@
 //!
 //! The directory belongs to jobq alone (mode 0700): what lies in it is native code that will be run.
 //! Each entry is the code and, beside it, the code's own SHA-256; an entry that does not match is compiled again.
+//!
+//! Daemons may share a directory. Nothing is locked: an entry is replaced whole, its code is the same whoever compiled
+//! it, one that vanishes between two looks is compiled again, and code that is in use stays mapped when its file goes.
+//! An entry's time is that of its last use, by which [`Cache::collect`] knows what nobody wants any more.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
+
+/// How long an entry that nobody uses is kept: who goes back to an earlier version, or starts again after a holiday,
+/// need not compile.
+const KEPT: Duration = Duration::from_secs(14 * 86_400);
+
+/// What the names of our files end in.
+const ENDINGS: [&str; 3] = ["cwasm", "sha256", "tmp"];
 
 /// A directory of compiled components.
 #[derive(Debug)]
@@ -31,12 +43,23 @@ impl Cache {
         }
     }
 
+    /// A cache that keeps nothing: everything is compiled anew.
+    pub const fn none() -> Self {
+        Self { dir: None }
+    }
+
+    /// Whether the code under `key` is there and whole.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.code(key).zip(self.sum(key)).is_some_and(|(code, sum)| is_whole(&code, &sum))
+    }
+
     /// The component kept under `key`, if it is whole and fits `engine`.
     pub(super) fn get(&self, engine: &Engine, key: &str) -> Option<Component> {
         let code = self.code(key)?;
         if !is_whole(&code, &self.sum(key)?) {
             return None;
         }
+        touch(&code);
         load(engine, &code).inspect_err(|error| tracing::debug!("cache entry {key} does not load: {error}")).ok()
     }
 
@@ -52,6 +75,26 @@ impl Cache {
             return Ok(component);
         }
         code.load(engine)
+    }
+
+    /// Marks the entries under `keys` as used and deletes those that nobody has used for [`KEPT`].
+    pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
+        keys.filter_map(|key| self.code(key)).for_each(|code| touch(&code));
+        let Some(Ok(entries)) = self.dir.as_ref().map(fs::read_dir) else { return };
+        let mut freed = 0;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let ours = path.extension().is_some_and(|ending| ENDINGS.iter().any(|ours| ending == *ours));
+            // A sum is as old as its compilation, so it goes by the age of its code.
+            let dated = if ours { path.with_extension("cwasm") } else { continue };
+            let unused = fs::metadata(&dated).or_else(|_| entry.metadata()).is_ok_and(|meta| is_unused(&meta));
+            if unused && fs::remove_file(&path).is_ok() {
+                freed += 1;
+            }
+        }
+        if freed > 0 {
+            tracing::info!("the cache of compiled plugins is rid of {freed} files that nobody has used for {KEPT:?}");
+        }
     }
 
     fn keep(&self, key: &str, code: &Compiled) -> io::Result<()> {
@@ -113,6 +156,15 @@ fn private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the time of the last use; a directory that cannot be written has no need of it.
+fn touch(code: &Path) {
+    _ = File::open(code).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+fn is_unused(meta: &Metadata) -> bool {
+    meta.modified().ok().and_then(|used| used.elapsed().ok()).is_some_and(|age| age >= KEPT)
+}
+
 fn is_whole(code: &Path, sum: &Path) -> bool {
     let (Ok(mut file), Ok(sum)) = (File::open(code), fs::read_to_string(sum)) else { return false };
     let mut hasher = Sha256::new();
@@ -166,5 +218,41 @@ mod tests {
         let (dir, cache) = opened_with_mode(0o755);
         assert!(cache.dir.is_some());
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_nobody_has_used_for_long_is_deleted_and_nothing_else() {
+        let (dir, cache) = opened_with_mode(0o700);
+        let long_ago = SystemTime::now() - KEPT;
+        let write = |name: &str, time: SystemTime| {
+            fs::write(dir.path().join(name), name).unwrap();
+            File::open(dir.path().join(name)).unwrap().set_modified(time).unwrap();
+        };
+        for name in
+            ["gone.cwasm", "gone.sha256", "serving.cwasm", "serving.sha256", "1-2.tmp", "orphan.sha256", "notes.txt"]
+        {
+            write(name, long_ago);
+        }
+        write("others.cwasm", SystemTime::now());
+        write("others.sha256", long_ago);
+        write("3-4.tmp", SystemTime::now());
+        cache.collect(["serving", "not there"].into_iter());
+        let mut left: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["3-4.tmp", "notes.txt", "others.cwasm", "others.sha256", "serving.cwasm", "serving.sha256"]);
+    }
+
+    #[test]
+    fn an_entry_that_is_taken_from_the_cache_counts_as_used() {
+        let (dir, cache) = opened_with_mode(0o700);
+        let engine = Engine::default();
+        let code = Compiled::new(&engine, b"\0asm\x0d\0\x01\0").unwrap();
+        cache.put(&engine, "key", &code).unwrap();
+        let file = dir.path().join("key.cwasm");
+        File::open(&file).unwrap().set_modified(SystemTime::now() - KEPT).unwrap();
+        assert!(cache.get(&engine, "key").is_some());
+        cache.collect(std::iter::empty());
+        assert!(file.exists());
     }
 }

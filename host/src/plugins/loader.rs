@@ -21,8 +21,9 @@ const MAX_FILE: u64 = 256 << 20;
 /// The lowest scheduling priority: compiling must not slow what runs.
 const NICE: i32 = 19;
 
-/// Threads that compile. Two, so that a big plugin does not hold up a small one.
-const THREADS: usize = 2;
+/// The largest file each thread takes. Those that take everything may all be busy with big ones for a minute; a small
+/// one finds the last thread free.
+const THREADS: [u64; 3] = [u64::MAX, u64::MAX, 2 << 20];
 
 /// Why a file cannot serve.
 #[derive(Debug, Error)]
@@ -36,7 +37,10 @@ pub enum LoadFileError {
         source: io::Error,
     },
     /// It is larger than any plugin should be.
-    #[error("`{}` has {len} bytes, more than the {MAX_FILE} a plugin may have", path.display())]
+    #[error(
+        "`{}` has {}, more than the {} a plugin may have; strip its debug information, or leave data out of it",
+        path.display(), bytesize::ByteSize::b(*.len), bytesize::ByteSize::b(MAX_FILE)
+    )]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -58,19 +62,36 @@ pub enum LoadFileError {
 pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<Version, LoadFileError> {
     let bytes = read(path)?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    let component = componentize(&bytes)?;
+    let wasm = componentize(&bytes)?;
     let engine = sandbox.engine(metering).map_err(LoadError::from)?;
-    let key = format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering).map_err(LoadError::from)?);
+    let key = key(digest, metering, sandbox)?;
     let component = match cache.get(engine, &key) {
         Some(component) => component,
-        None => Compiled::new(engine, &component)
+        None => Compiled::new(engine, &wasm)
             .and_then(|code| cache.put(engine, &key, &code))
             .map_err(LoadError::from_compile)?,
     };
-    Ok(Version::new(digest, sandbox.link(&component, metering)?))
+    Ok(Version::new(digest, key, sandbox.link(&component, &wasm, metering)?))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
+/// Whether the file with this SHA-256 need not be compiled to be loaded.
+///
+/// # Errors
+/// When WebAssembly cannot run here.
+pub fn is_compiled(digest: [u8; 32], metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<bool, LoadError> {
+    Ok(cache.has(&key(digest, metering, sandbox)?))
+}
+
+/// Under which name compiled code is kept.
+fn key(digest: [u8; 32], metering: Metering, sandbox: &Sandbox) -> Result<String, LoadError> {
+    Ok(format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering)?))
+}
+
+/// The bytes of a plugin's file.
+///
+/// # Errors
+/// When it cannot be read, is no regular file, is too large, or changes while it is read.
+pub fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
     let unreadable = |source| LoadFileError::Unreadable { path: path.to_path_buf(), source };
     let before = Fingerprint::of(path).map_err(unreadable)?;
     if before.len > MAX_FILE {
@@ -120,9 +141,9 @@ impl Loader {
         done: impl Fn(Loaded) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared { dir, sandbox, cache, orders: Mutex::default(), ordered: Condvar::new() });
-        for _ in 0..THREADS {
+        for largest in THREADS {
             let (shared, done) = (Arc::downgrade(&shared), done.clone());
-            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, done))?;
+            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, largest, done))?;
         }
         Ok(Self { shared })
     }
@@ -132,7 +153,13 @@ impl Loader {
         let mut orders = self.shared.orders();
         orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
         orders.push(order);
-        self.shared.ordered.notify_one();
+        // Whichever thread would be woken alone might not take it.
+        self.shared.ordered.notify_all();
+    }
+
+    /// Rids the cache of what nobody uses; `keys` are in use.
+    pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
+        self.shared.cache.collect(keys);
     }
 }
 
@@ -147,26 +174,79 @@ impl Shared {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The smallest file that waits, or `None` after a while without any.
-    fn next(&self) -> Option<Order> {
+    /// The smallest file that waits and is no larger than `largest`, or `None` after a while without any.
+    fn next(&self, largest: u64) -> Option<Order> {
+        let find = |orders: &[Order]| smallest(orders.iter().map(|order| order.fingerprint.len), largest);
         let (mut orders, _) = self
             .ordered
-            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| orders.is_empty())
+            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| find(orders).is_none())
             .unwrap_or_else(PoisonError::into_inner);
-        let smallest = (0..orders.len()).min_by_key(|&at| orders[at].fingerprint.len)?;
-        Some(orders.swap_remove(smallest))
+        let at = find(&orders)?;
+        Some(orders.swap_remove(at))
     }
 }
 
-fn work(shared: &Weak<Shared>, done: impl Fn(Loaded)) {
+/// Which of these sizes is the smallest, and no larger than `largest`.
+fn smallest(sizes: impl Iterator<Item = u64>, largest: u64) -> Option<usize> {
+    sizes.enumerate().filter(|(_, size)| *size <= largest).min_by_key(|(_, size)| *size).map(|(at, _)| at)
+}
+
+fn work(shared: &Weak<Shared>, largest: u64, done: impl Fn(Loaded)) {
     _ = rustix::process::setpriority_process(
         rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid()),
         NICE,
     );
     while let Some(shared) = shared.upgrade() {
-        if let Some(order) = shared.next() {
+        if let Some(order) = shared.next(largest) {
             let result = load_file(&shared.dir.join(&order.name), order.metering, &shared.sandbox, &shared.cache);
             done(Loaded { order, result });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn small_files_come_first_and_one_thread_takes_no_others() {
+        let sizes = [20 << 20, 3 << 20, 1 << 20];
+        assert_eq!(smallest(sizes.into_iter(), u64::MAX), Some(2));
+        assert_eq!(smallest(sizes.into_iter().take(2), u64::MAX), Some(1));
+        assert_eq!(smallest(sizes.into_iter().take(2), 2 << 20), None);
+        assert!(THREADS.iter().any(|largest| *largest < 20 << 20) && THREADS.contains(&u64::MAX));
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("growing.wasm");
+        File::create(&path).unwrap().set_len(32 << 20).unwrap();
+        let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
+        let (written, first_write) = mpsc::channel();
+        let (done, is_done) = mpsc::channel::<()>();
+        let writing = std::thread::spawn(move || {
+            while is_done.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                writer.write_all(b"more").unwrap();
+                _ = written.send(());
+            }
+        });
+        first_write.recv().unwrap();
+        let read = read(&path);
+        drop(done);
+        writing.join().unwrap();
+        assert!(matches!(read, Err(LoadFileError::Unsettled(_))), "{read:?}");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large.wasm");
+        File::create(&path).unwrap().set_len(300 << 20).unwrap();
+        assert!(matches!(read(&path), Err(LoadFileError::TooLarge { len: 314_572_800, .. })));
     }
 }

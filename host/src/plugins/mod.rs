@@ -11,7 +11,7 @@ mod scan;
 mod watch;
 
 pub use cache::Cache;
-pub use loader::{LoadFileError, load_file};
+pub use loader::{LoadFileError, is_compiled, load_file, read};
 pub use options::{Options, Source};
 pub use registry::{Entry, Registry, State, Version};
 pub use scan::{FileName, stem};

@@ -23,16 +23,22 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How long a file must be untouched before it counts as written; also the pause between two looks at one that is not.
 const QUIET: Duration = Duration::from_millis(100);
 
+/// How often the cache is rid of what nobody uses. The first time is when all files have been loaded, so that an entry
+/// that is wanted after a long pause is not deleted just before.
+const COLLECT: Duration = Duration::from_secs(6 * 3600);
+
 /// One loaded plugin. Attempts hold on to the version they started with.
 pub struct Version {
     digest: [u8; 32],
+    /// Where the cache has its compiled code.
+    key: String,
     plugin: Plugin,
     attempts: AtomicU64,
 }
 
 impl Version {
-    pub(super) fn new(digest: [u8; 32], plugin: Plugin) -> Self {
-        Self { digest, plugin, attempts: AtomicU64::new(0) }
+    pub(super) fn new(digest: [u8; 32], key: String, plugin: Plugin) -> Self {
+        Self { digest, key, plugin, attempts: AtomicU64::new(0) }
     }
 
     /// SHA-256 of the `.wasm`.
@@ -225,7 +231,12 @@ struct Keeper {
 impl Keeper {
     fn run(mut self, inbox: &mpsc::Receiver<Message>, hinted: &AtomicBool) {
         let mut next_look = Instant::now();
+        let mut next_collect = Instant::now();
         loop {
+            if next_collect <= Instant::now() && self.is_loaded() {
+                self.loader.collect(self.units.values().filter_map(|unit| Some(unit.version.as_ref()?.key.as_str())));
+                next_collect = Instant::now() + COLLECT;
+            }
             match inbox.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Message::Loaded(loaded)) => {
@@ -242,6 +253,11 @@ impl Keeper {
             let pause = if self.look() { LOOK } else { QUIET };
             next_look = Instant::now() + pause;
         }
+    }
+
+    /// Whether nothing waits to be loaded.
+    fn is_loaded(&self) -> bool {
+        !self.units.values().any(|unit| matches!(unit.state, None | Some((State::Compiling, _))))
     }
 
     /// Compares the directory with what is known and orders what has changed. Returns whether every file is at rest.

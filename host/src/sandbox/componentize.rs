@@ -22,12 +22,22 @@ pub fn componentize(wasm: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
     if !wasm.starts_with(b"\0asm") {
         return Err(stranger(wasm));
     }
-    match read(wasm)? {
-        Form::Component => Ok(Cow::Borrowed(wasm)),
-        Form::Handler => wrap(wasm, REACTOR).map(Cow::Owned),
-        Form::Program => wrap(wasm, COMMAND).map(Cow::Owned),
+    let Outline { form, foreign } = read(wasm)?;
+    let wrapped = match form {
+        Form::Component => return Ok(Cow::Borrowed(wasm)),
+        Form::Handler => wrap(wasm, REACTOR),
+        Form::Program => wrap(wasm, COMMAND),
         Form::Neither => Err(LoadError::CoreModule),
-    }
+    };
+    // What it was built for says more than why that does not fit here.
+    wrapped.map(Cow::Owned).map_err(|error| foreign.unwrap_or(error))
+}
+
+/// What there is to see from outside.
+struct Outline {
+    form: Form,
+    /// The host it was built for, if that is a known other one.
+    foreign: Option<LoadError>,
 }
 
 /// What a WebAssembly file is.
@@ -42,12 +52,18 @@ enum Form {
 }
 
 /// Walks through the whole file once, so that one that ends too early is seen before anything is compiled.
-fn read(wasm: &[u8]) -> Result<Form, LoadError> {
+fn read(wasm: &[u8]) -> Result<Outline, LoadError> {
+    let mut foreign = None;
     let (mut is_component, mut has_world, mut has_start) = (false, false, false);
     for (position, payload) in Parser::new(0).parse_all(wasm).enumerate() {
         match payload.map_err(unreadable)? {
             Payload::Version { encoding, .. } if position == 0 => is_component = encoding == Encoding::Component,
             Payload::CustomSection(section) => has_world |= section.name().starts_with("component-type"),
+            Payload::ImportSection(imports) if !is_component => {
+                for import in imports.into_imports() {
+                    foreign = foreign.or(stranger_among(import.map_err(unreadable)?.module));
+                }
+            }
             Payload::ExportSection(exports) if !is_component => {
                 for export in exports {
                     has_start |= export.map_err(unreadable)?.name == "_start";
@@ -56,12 +72,32 @@ fn read(wasm: &[u8]) -> Result<Form, LoadError> {
             _ => {}
         }
     }
-    Ok(match (is_component, has_world, has_start) {
+    let form = match (is_component, has_world, has_start) {
         (true, ..) => Form::Component,
         (false, true, _) => Form::Handler,
         (false, false, true) => Form::Program,
         (false, false, false) => Form::Neither,
-    })
+    };
+    Ok(Outline { form, foreign })
+}
+
+/// Tells which other host a core module wants, by the name of a module that it imports.
+fn stranger_among(module: &str) -> Option<LoadError> {
+    let (world, advice) = match module {
+        "env" => (
+            "what Emscripten and bare C leave for JavaScript to fill in",
+            "build it for WASI: wasi-sdk or `clang --target=wasm32-wasi`, and link what is missing",
+        ),
+        "wbg" | "__wbindgen_placeholder__" => (
+            "wasm-bindgen's way to JavaScript",
+            "build it with `--target wasm32-wasip2` (or wasip1) instead of wasm32-unknown-unknown",
+        ),
+        "go" | "gojs" => ("Go's way to JavaScript", "build it with `GOOS=wasip1` instead of `GOOS=js`"),
+        "wasi_unstable" => ("a preview of WASI before the first", "build it with a toolchain for preview 1 or 0.2"),
+        "wasix_32v1" | "wasix_64v1" => ("WASIX, which only Wasmer runs", "build it for WASI"),
+        _ => return None,
+    };
+    Some(LoadError::Foreign { module: module.to_owned(), world, advice })
 }
 
 fn wrap(module: &[u8], adapter: &[u8]) -> Result<Vec<u8>, LoadError> {

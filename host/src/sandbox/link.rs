@@ -8,6 +8,7 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 
 use super::bindings::JobHandlerPre;
 use super::bindings::jobq::handler::types::{Job, JobError};
+use super::debug_info::DebugInfo;
 use super::engine::Sandbox;
 use super::limits::Metering;
 use super::load_error::LoadError;
@@ -24,11 +25,12 @@ const SERVED: &str = "@0.1.";
 const PAGE: u64 = 64 << 10;
 
 impl Sandbox {
-    /// Checks the imports and exports of a component and links it. No guest code runs.
+    /// Checks the imports and exports of a component and links it. No guest code runs. `wasm` is what it was compiled
+    /// from: traps tell lines of the source where that has debug information.
     ///
     /// # Errors
     /// When it is not a handler or program that this host can run.
-    pub fn link(&self, component: &Component, metering: Metering) -> Result<Plugin, LoadError> {
+    pub fn link(&self, component: &Component, wasm: &[u8], metering: Metering) -> Result<Plugin, LoadError> {
         let pool = self.pool(metering)?;
         let (imports, exports) = names(component);
         check_versions(&imports, &exports)?;
@@ -40,7 +42,8 @@ impl Sandbox {
         let linked = pool.linker.instantiate_pre(component).map_err(|error| wrong_import(&error, &imports))?;
         let entry = enter(linked, exports)?;
         let (engine, slots) = (pool.engine.clone(), Arc::clone(&pool.slots));
-        Ok(Plugin::new(Linked { entry, metering, engine, slots, imports, minimum_memory }))
+        let debug_info = DebugInfo::of(wasm).map(Arc::new);
+        Ok(Plugin::new(Linked { entry, metering, engine, slots, imports, minimum_memory, debug_info }))
     }
 }
 

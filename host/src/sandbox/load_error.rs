@@ -31,9 +31,20 @@ pub enum LoadError {
     /// A core module that nothing can be made of.
     #[error(
         "this is a core module with neither `_start` (a program) nor the `component-type` section that wit-bindgen leaves \
-         in a handler; there is nothing to call"
+         in a handler; there is nothing to call. Build it with a main function, or with the bindings of the world \
+         `job-handler`; a tool that strips custom sections must keep `component-type`"
     )]
     CoreModule,
+    /// A core module for another host: a browser, Node.js, an earlier WASI.
+    #[error("this core module imports `{module}`, which is {world}; {advice}")]
+    Foreign {
+        /// The module it imports.
+        module: String,
+        /// What it was built for.
+        world: &'static str,
+        /// How to build it for this host.
+        advice: &'static str,
+    },
     /// A core module that does not become a component.
     #[error("cannot make a component of this core module: {0}")]
     Encode(String),
@@ -55,21 +66,28 @@ pub enum LoadError {
         wanted: String,
     },
     /// It is a good component, but no handler.
-    #[error("{}; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`", exported(.exports))]
+    #[error(
+        "{}; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`: build it for the world \
+         `job-handler` of wit/, or as a program with a main function", exported(.exports)
+    )]
     OtherWorld {
         /// What it exports.
         exports: Vec<String>,
     },
     /// It wants what no host offers.
     #[error(
-        "it imports {what}, which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of `jobq:handler@0.1.0`"
+        "it imports {what}, which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of \
+         `jobq:handler@0.1.0`. Build it without, or compose it with a component that exports it (`wac plug`)"
     )]
     UnknownImport {
         /// The import, by name.
         what: String,
     },
     /// A name is right and its type is not.
-    #[error("{what} has another type than `jobq:handler@0.1.0` and WASI 0.2 give it: {reason}")]
+    #[error(
+        "{what} has another type than `jobq:handler@0.1.0` and WASI 0.2 give it: {reason}; generate its bindings anew \
+         from the wit/ of this jobq"
+    )]
     WrongType {
         /// What of it, by name.
         what: String,

@@ -6,9 +6,11 @@
 //! The way of a file: [`componentize`] makes a component of it, the caller compiles that for [`Sandbox::engine`],
 //! [`Sandbox::link`] checks it and makes a [`Plugin`], [`Sandbox::run`] runs one attempt on it.
 
+mod anatomy;
 mod bindings;
 mod call;
 mod componentize;
+mod debug_info;
 mod denials;
 mod engine;
 mod follow_ups;
@@ -34,6 +36,7 @@ mod verdict;
 mod version;
 mod wasi;
 
+pub use anatomy::{Anatomy, Form, Tool};
 pub use call::Call;
 pub use componentize::componentize;
 pub use engine::{EngineError, Options, Sandbox};
@@ -43,7 +46,7 @@ pub use limits::{Limits, Metering};
 pub use load_error::LoadError;
 pub use origin::{HttpGrant, OriginError};
 pub use outcome::{Outcome, Report};
-pub use plugin::{Kind, Plugin};
+pub use plugin::{Interface, Kind, Plugin};
 pub use secrets::{LONGEST_SECRET, SHORTEST_SECRET, Secret, Secrets};
 pub use tap::{Line, Source, Tap};
 pub use version::version;

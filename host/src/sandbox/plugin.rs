@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use wasmtime::component::InstancePre;
+use wasmtime::component::types::ComponentItem;
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 use super::bindings::JobHandlerPre;
 use super::bindings::jobq::handler::types::{Job, JobError};
+use super::debug_info::DebugInfo;
 use super::limits::Metering;
 use super::state::Host;
 
@@ -25,6 +28,15 @@ pub enum Kind {
 #[derive(Clone)]
 pub struct Plugin(Arc<Linked>);
 
+/// An interface that a plugin imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, such as `wasi:clocks/wall-clock@0.2.6`.
+    pub name: String,
+    /// The functions of it that the plugin wants, in its own order.
+    pub functions: Vec<String>,
+}
+
 /// What there is to know about it.
 pub(super) struct Linked {
     pub(super) entry: Entry,
@@ -33,6 +45,7 @@ pub(super) struct Linked {
     pub(super) slots: Arc<Semaphore>,
     pub(super) imports: Vec<String>,
     pub(super) minimum_memory: u64,
+    pub(super) debug_info: Option<Arc<DebugInfo>>,
 }
 
 /// Where guest code begins.
@@ -70,9 +83,47 @@ impl Plugin {
         &self.0.imports
     }
 
+    /// What it imports, with the functions.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        let (engine, component) = (self.engine(), self.instance_pre().component());
+        let shape = component.component_type();
+        let interface = |name: &str, item: ComponentItem| {
+            let functions = match item {
+                ComponentItem::ComponentInstance(interface) => {
+                    let functions = interface.exports(engine);
+                    let functions = functions.filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
+                    functions.map(|(name, _)| name.to_owned()).collect()
+                }
+                _ => Vec::new(),
+            };
+            Interface { name: name.to_owned(), functions }
+        };
+        shape.imports(engine).map(|(name, item)| interface(name, item.ty)).collect()
+    }
+
+    /// The version of the contract it was built for, such as `0.1.0`; `None` for a program that imports none of it.
+    pub fn contract(&self) -> Option<String> {
+        let component = self.instance_pre().component();
+        let shape = component.component_type();
+        let names = shape.exports(self.engine()).map(|(name, _)| name).chain(self.imports().iter().map(String::as_str));
+        let mut versions = names.filter_map(|name| name.strip_prefix("jobq:handler/")?.split_once('@'));
+        versions.next().map(|(_, version)| version.to_owned())
+    }
+
+    fn instance_pre(&self) -> &InstancePre<Host> {
+        match &self.0.entry {
+            Entry::Handler(handler) => handler.instance_pre(),
+            Entry::Program(program) => program.instance_pre(),
+        }
+    }
+
     /// The largest memory it begins with, in bytes. A smaller limit ends every attempt as out of memory.
     pub fn minimum_memory(&self) -> u64 {
         self.0.minimum_memory
+    }
+
+    pub(super) fn debug_info(&self) -> Option<&Arc<DebugInfo>> {
+        self.0.debug_info.as_ref()
     }
 
     pub(super) fn engine(&self) -> &Engine {

@@ -17,6 +17,7 @@ use super::plugin::{Answer, Plugin};
 use super::secrets::Secrets;
 use super::state::Host;
 use super::tap::Tap;
+use super::trace;
 use super::verdict::{Cut, Ended};
 use super::wasi;
 
@@ -59,7 +60,12 @@ impl Sandbox {
         let run = plugin.enter(&mut store, job.as_ref());
         let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
         let end = end.map(|answer| redacted(answer, &grants.secrets));
-        report(plugin, limits, start, &store, &output, end)
+        let duration = start.elapsed();
+        let frames = match &end {
+            Ok(_) => String::new(),
+            Err(error) => trace::frames(error, plugin.debug_info()).await,
+        };
+        report(plugin, limits, duration, &store, &output, end, &frames)
     }
 }
 
@@ -112,15 +118,15 @@ fn on_tick(store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline>
 fn report(
     plugin: &Plugin,
     limits: &Limits,
-    start: Instant,
+    duration: Duration,
     store: &Store<Host>,
     output: &Output,
     end: wasmtime::Result<Answer>,
+    frames: &str,
 ) -> Report {
-    let duration = start.elapsed();
     let fuel = if was_cut_while_computing(&end) { None } else { burnt(store, limits) };
     let memory = &store.data().memory;
-    let outcome = Ended { kind: plugin.kind(), limits, memory, output }.judge(end);
+    let outcome = Ended { kind: plugin.kind(), limits, memory, output, frames }.judge(end);
     output.finish();
     let host = store.data();
     let failed = !matches!(outcome, Outcome::Completed(_) | Outcome::Snoozed(_) | Outcome::Stopped);

@@ -43,6 +43,8 @@ pub(super) struct Ended<'a> {
     pub(super) limits: &'a Limits,
     pub(super) memory: &'a Memory,
     pub(super) output: &'a Output,
+    /// Where it was stopped, as lines.
+    pub(super) frames: &'a str,
 }
 
 impl Ended<'_> {
@@ -100,7 +102,7 @@ impl Ended<'_> {
         if let Some(cut) = error.downcast_ref::<Cut>() {
             return match cut {
                 Cut::Stopped => Outcome::Stopped,
-                Cut::Deadline => self.timed_out(error),
+                Cut::Deadline => self.timed_out(),
             };
         }
         if let Some(&I32Exit(status)) = error.downcast_ref() {
@@ -115,7 +117,7 @@ impl Ended<'_> {
         }
         let trap = error.downcast_ref::<Trap>();
         if trap == Some(&Trap::OutOfFuel) {
-            return self.out_of_fuel(error);
+            return self.out_of_fuel();
         }
         let gave_up = matches!(trap, None | Some(Trap::UnreachableCodeReached | Trap::MemoryOutOfBounds));
         match self.memory.refusal() {
@@ -124,18 +126,18 @@ impl Ended<'_> {
         }
     }
 
-    fn timed_out(&self, error: &wasmtime::Error) -> Outcome {
+    fn timed_out(&self) -> Outcome {
         let limit = humantime::format_duration(self.limits.timeout);
-        let place = match trace::frames(error) {
-            frames if frames.is_empty() => ", waiting inside a call of the host".into(),
+        let place = match self.frames {
+            "" => ", waiting inside a call of the host".into(),
             frames => format!(", here:{frames}"),
         };
         Outcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped{place}"))
     }
 
-    fn out_of_fuel(&self, error: &wasmtime::Error) -> Outcome {
+    fn out_of_fuel(&self) -> Outcome {
         let limit = self.limits.fuel.unwrap_or(u64::MAX);
-        Outcome::OutOfFuel(format!("it used up its fuel of {limit}, here:{}", trace::frames(error)))
+        Outcome::OutOfFuel(format!("it used up its fuel of {limit}, here:{}", self.frames))
     }
 
     /// A handler that called `exit` instead of returning.
@@ -169,7 +171,7 @@ impl Ended<'_> {
     }
 
     fn story(&self, error: &wasmtime::Error) -> String {
-        trace::story(&self.output.tail(), error)
+        trace::story(&self.output.tail(), error, self.frames)
     }
 
     /// A message may be as large as a result.

@@ -38,13 +38,19 @@ impl Outbox {
         let holder = self.store.holder(key, Some(self.lease)).await;
         holder.inspect_err(|error| tracing::warn!("cannot look up the key of a follow-up: {error}")).unwrap_or(None)
     }
+}
 
-    fn check(&self, job: FollowUp) -> Result<NewJob, FollowUpError> {
+impl Rules {
+    /// The job that a follow-up asks for, checked as one that an application enqueues would be.
+    ///
+    /// # Errors
+    /// When its type is no name, its payload no JSON or too long, or an option out of range; the guest is told.
+    pub fn follow_up(&self, job: FollowUp) -> Result<NewJob, FollowUpError> {
         let invalid = |error: &dyn std::fmt::Display| FollowUpError::Invalid(error.to_string());
         let job_type = JobType::parse(&job.job_type).map_err(|error| invalid(&error))?;
-        let payload = Payload::parse(job.payload, self.rules.max_payload).map_err(|error| invalid(&error))?;
+        let payload = Payload::parse(job.payload, self.max_payload).map_err(|error| invalid(&error))?;
         let priority = match job.priority {
-            None => self.rules.of(job_type.as_str()).priority,
+            None => self.of(job_type.as_str()).priority,
             Some(asked) => asked.try_into().map_err(|_| {
                 FollowUpError::Invalid(format!("priority {asked} is out of range: expected -32768 to 32767"))
             })?,
@@ -69,7 +75,7 @@ impl Outbox {
 #[async_trait]
 impl FollowUps for Outbox {
     async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
-        let job = self.check(job)?;
+        let job = self.rules.follow_up(job)?;
         if let Some(key) = &job.key
             && let Some(holder) = self.holder(key).await
         {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::cli::enqueue::read_payload;
 use crate::cli::exit::{Code, Failure};
+use crate::cli::input::read_payload;
 use crate::config::Settings;
 use crate::queue::{JobType, NewJob, Payload};
 

@@ -1,34 +1,21 @@
-//! `jobq plugin`: what serves which type.
+//! `jobq plugin list`: what serves which type.
 
 use serde::Serialize;
 
-use super::context::{Context, known_types};
-use super::exit::Code;
-use super::output::{self, Column, cell};
-use super::server;
-use super::when;
+use crate::cli::context::{Context, known_types};
+use crate::cli::exit::{self, Code};
+use crate::cli::output::{self, Column, cell};
+use crate::cli::server;
+use crate::cli::when;
 use crate::config::Settings;
 use crate::queue::sqlite::OpenMode;
 use crate::queue::{Daemon, Timestamp};
 
 /// Examples for `--help`.
-const HELP: &str = "\
+pub(super) const HELP: &str = "\
 Examples:
   jobq plugin list
   jobq plugin list -o ndjson | jq 'select(.state == \"broken\")'";
-
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum Command {
-    /// Every type with its file and how that stands in each running daemon
-    #[command(after_help = HELP)]
-    List,
-}
-
-pub(super) fn run(command: &Command, context: &Context) -> anyhow::Result<Code> {
-    match command {
-        Command::List => list(context),
-    }
-}
 
 /// One type in one daemon; without a daemon, what the settings and the directory say.
 #[derive(Debug, Serialize)]
@@ -46,7 +33,7 @@ struct Row {
     worker: Option<String>,
 }
 
-fn list(context: &Context) -> anyhow::Result<Code> {
+pub(super) fn run(context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let mut rows: Vec<Row> = running(&settings, context)?.into_iter().flat_map(rows_of).collect();
     if rows.is_empty() {
@@ -60,7 +47,7 @@ fn list(context: &Context) -> anyhow::Result<Code> {
 fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>> {
     let store = match context.open(settings, OpenMode::Existing) {
         Ok(store) => store,
-        Err(error) if super::exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
+        Err(error) if exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     context.block_on(async { Ok(server::living(&store).await?) })
