@@ -1,0 +1,86 @@
+"""The languages: each is a template, and what is peculiar about building it here."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPO = HERE.parent.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Language:
+    """A row of the table."""
+
+    name: str
+    # Of `jobq plugin new`.
+    lang: str
+    program: bool = False
+    # Added to the environment of its commands.
+    env: dict = dataclasses.field(default_factory=dict)
+    # Prints the version of what builds it.
+    version: str = "true"
+
+    @property
+    def template(self) -> str:
+        return f"{self.lang}-program" if self.program else self.lang
+
+    @property
+    def hostile(self) -> pathlib.Path:
+        """Files that replace those of the template, and do what no handler should."""
+        return HERE / self.template
+
+
+RUST_VERSION = "rustc --version | cut -d' ' -f1,2"
+C_VERSION = "clang-22 --version | sed -n '1s/.*version \\([0-9.]*\\).*/clang \\1/p'"
+ZIG_VERSION = "echo zig $(python3 -m ziglang version)"
+GO_VERSION = "go version | cut -d' ' -f3"
+QJS_VERSION = "npm ls componentize-qjs | grep -o 'componentize-qjs@[0-9.]*' | tr @ ' '"
+
+LANGUAGES = [
+    Language("rust", "rust", version=RUST_VERSION),
+    Language("python", "python", version="pip list 2>/dev/null | awk '/componentize-py/ {print $1, $2}'"),
+    Language("js", "js", version=QJS_VERSION),
+    Language("ts", "ts", version=QJS_VERSION),
+    Language("go", "go", version=GO_VERSION),
+    Language("c", "c", version=C_VERSION),
+    Language("zig", "zig", version=ZIG_VERSION),
+    Language("rust-program", "rust", program=True, version=RUST_VERSION),
+    Language("rust-program-p1", "rust", program=True, env={"TARGET": "wasm32-wasip1"}, version=RUST_VERSION),
+    Language("go-program", "go", program=True, version=GO_VERSION),
+    Language("c-program", "c", program=True, version=C_VERSION),
+    Language("zig-program", "zig", program=True, version=ZIG_VERSION),
+]
+
+
+def environment(language: Language, cache: pathlib.Path) -> dict:
+    """What the commands of a README run in: its tools come first, and every cache of theirs lies in ours."""
+    venv = cache / "venv"
+    if not (venv / "bin/pip").exists():
+        subprocess.run(["python3", "-m", "venv", str(venv)], check=True)
+    kept = {
+        "VIRTUAL_ENV": venv,
+        "PIP_CACHE_DIR": cache / "pip",
+        "npm_config_cache": cache / "npm",
+        "GOCACHE": cache / "go-build",
+        "GOPATH": cache / "go",
+        "ZIG_GLOBAL_CACHE_DIR": cache / "zig",
+        "CARGO_TARGET_DIR": cache / "rust",
+    }
+    env = {name: value for name, value in os.environ.items() if name not in ("RUSTFLAGS", "CARGO_BUILD_TARGET")}
+    env.update({name: str(value) for name, value in kept.items()})
+    env.update(npm_config_prefer_offline="true", npm_config_audit="false", npm_config_fund="false")
+    env.update(PIP_DISABLE_PIP_VERSION_CHECK="1")
+    env["PATH"] = os.pathsep.join([str(HERE / "bin"), str(venv / "bin"), env["PATH"]])
+    if language.lang == "rust":
+        env.update(rust_without_rustup())
+    env.update(language.env)
+    return env
+
+
+def rust_without_rustup() -> dict:
+    """Where rustup's targets for WASI are missing: Debian's toolchain for them, which is in ci/."""
+    script = f'source "{REPO}/ci/wasi-rust.sh" && wasi_rust_environment'
+    printed = subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    return dict(line.split("=", 1) for line in printed.stdout.splitlines())

@@ -1,0 +1,88 @@
+"""A project made from a template, and the commands of its README."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from languages import REPO, Language
+
+RENAMED = {"gitignore": ".gitignore", "Cargo.toml.in": "Cargo.toml", "go.mod.in": "go.mod", "package.json.in": "package.json"}
+
+
+class CommandFailed(Exception):
+    """A command of the README failed; the message is what it printed."""
+
+
+class Project:
+    def __init__(self, jobq: str, language: Language, name: str, parent: pathlib.Path):
+        self.name = name
+        self.dir = parent / name
+        self.language = language
+        command = [jobq, "plugin", "new", name, "--lang", language.lang, "--dir", str(parent)]
+        if subprocess.run([jobq, "plugin", "new", "--help"], capture_output=True).returncode == 0:
+            subprocess.run(command + (["--program"] if language.program else []), check=True, capture_output=True)
+        else:
+            copy_template(language, name, self.dir)
+        self.readme = (self.dir / "README.md").read_text()
+
+    @property
+    def wasm(self) -> pathlib.Path:
+        return self.dir / f"{self.name}.wasm"
+
+    def make_hostile(self) -> None:
+        """Puts the handler of tests/languages/LANG in the place of the template's."""
+        for source in files(self.language.hostile):
+            target = self.dir / source.relative_to(self.language.hostile)
+            if not target.exists():
+                raise CommandFailed(f"{source} replaces no file of the template")
+            target.write_text(fill(source.read_text(), self.name))
+
+    def run(self, heading: str, env: dict) -> float:
+        """Runs the commands under a heading of the README, and returns the seconds they took."""
+        found = re.search(rf"^## {heading}\n.*?^```sh\n(.*?)^```$", self.readme, re.M | re.S)
+        if not found:
+            raise CommandFailed(f"{self.dir}/README.md has no commands under `## {heading}`")
+        started = time.monotonic()
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", found[1]],
+            cwd=self.dir, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        if done.returncode != 0:
+            raise CommandFailed(f"{found[1].strip()}\nexit status {done.returncode}\n{done.stdout}")
+        return time.monotonic() - started
+
+
+def copy_template(language: Language, name: str, target: pathlib.Path) -> None:
+    """What `jobq plugin new` does, for a jobq that cannot do it yet."""
+    template = REPO / "templates" / language.template
+    for source in files(template):
+        parts = [fill(part, name) for part in source.relative_to(template).parts]
+        parts[-1] = RENAMED.get(parts[-1], parts[-1])
+        path = target.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.write_text(fill(source.read_text(), name))
+        except UnicodeDecodeError:
+            path.write_bytes(source.read_bytes())
+        shutil.copymode(source, path)
+    if language.program:
+        return
+    shutil.copytree(REPO / "wit", target / "wit")
+    if language.lang == "rust":
+        for part in ("Cargo.toml", "README.md"):
+            (target / "jobq-guest").mkdir(exist_ok=True)
+            shutil.copy(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
+        for part in ("src", "wit"):
+            shutil.copytree(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
+
+
+def fill(text: str, name: str) -> str:
+    ident = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    return text.replace("__name__", name).replace("__ident__", ident)
+
+
+def files(root: pathlib.Path):
+    return sorted(pathlib.Path(dir, name) for dir, _, names in os.walk(root) for name in names)
