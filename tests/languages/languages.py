@@ -7,6 +7,7 @@ import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parent.parent
+WASI_RUST = REPO / "ci/wasi-rust.sh"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,14 +74,17 @@ def environment(language: Language, cache: pathlib.Path) -> dict:
     env.update(npm_config_prefer_offline="true", npm_config_audit="false", npm_config_fund="false")
     env.update(PIP_DISABLE_PIP_VERSION_CHECK="1")
     env["PATH"] = os.pathsep.join([str(HERE / "bin"), str(venv / "bin"), env["PATH"]])
-    if language.lang == "rust":
-        env.update(rust_without_rustup())
     env.update(language.env)
     return env
 
 
-def rust_without_rustup() -> dict:
-    """Where rustup's targets for WASI are missing: Debian's toolchain for them, which is in ci/."""
-    script = f'source "{REPO}/ci/wasi-rust.sh" && wasi_rust_environment'
+def has_wasi_target() -> bool:
+    """Whether `rustup target add` has been here."""
+    return subprocess.run(["bash", "-c", f'source "{WASI_RUST}" && has_wasi_target']).returncode == 0
+
+
+def debian_rust() -> dict:
+    """What to add to the environment to build for WASI by Debian's toolchain."""
+    script = f'source "{WASI_RUST}" && install_wasi_rust && wasi_rust_environment'
     printed = subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True, stdout=subprocess.PIPE, text=True)
     return dict(line.split("=", 1) for line in printed.stdout.splitlines())

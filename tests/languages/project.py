@@ -7,10 +7,7 @@ import shutil
 import subprocess
 import time
 
-from languages import REPO, Language
-
-RENAMED = {"gitignore": ".gitignore", "Cargo.toml.in": "Cargo.toml", "go.mod.in": "go.mod", "package.json.in": "package.json"}
-
+from languages import REPO, Language, debian_rust, has_wasi_target
 
 class CommandFailed(Exception):
     """A command of the README failed; the message is what it printed."""
@@ -26,6 +23,7 @@ class Project:
             subprocess.run(command + (["--program"] if language.program else []), check=True, capture_output=True)
         else:
             copy_template(language, name, self.dir)
+        self.build_env = {}
         self.readme = (self.dir / "README.md").read_text()
 
     @property
@@ -39,6 +37,16 @@ class Project:
             if not target.exists():
                 raise CommandFailed(f"{source} replaces no file of the template")
             target.write_text(fill(source.read_text(), self.name))
+
+    def install(self, env: dict) -> float:
+        """What the README wants to be installed; where rustup has no target for WASI, Debian's toolchain instead."""
+        if self.language.lang == "rust" and not has_wasi_target():
+            self.build_env = debian_rust()
+            return 0.0
+        return self.run("Install", env)
+
+    def build(self, env: dict) -> float:
+        return self.run("Build", env | self.build_env)
 
     def run(self, heading: str, env: dict) -> float:
         """Runs the commands under a heading of the README, and returns the seconds they took."""
@@ -60,7 +68,7 @@ def copy_template(language: Language, name: str, target: pathlib.Path) -> None:
     template = REPO / "templates" / language.template
     for source in files(template):
         parts = [fill(part, name) for part in source.relative_to(template).parts]
-        parts[-1] = RENAMED.get(parts[-1], parts[-1])
+        parts[-1] = ".gitignore" if parts[-1] == "gitignore" else parts[-1].removesuffix(".in")
         path = target.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -72,15 +80,14 @@ def copy_template(language: Language, name: str, target: pathlib.Path) -> None:
         return
     shutil.copytree(REPO / "wit", target / "wit")
     if language.lang == "rust":
-        for part in ("Cargo.toml", "README.md"):
-            (target / "jobq-guest").mkdir(exist_ok=True)
-            shutil.copy(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
-        for part in ("src", "wit"):
+        for part in ("src", "wit", "examples"):
             shutil.copytree(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
+        for part in ("Cargo.toml", "README.md"):
+            shutil.copy(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
 
 
 def fill(text: str, name: str) -> str:
-    ident = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    ident = re.sub(r"^(?=[0-9])", "_", re.sub(r"[^a-z0-9_]", "_", name.lower()))
     return text.replace("__name__", name).replace("__ident__", ident)
 
 
