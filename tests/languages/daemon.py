@@ -98,7 +98,8 @@ class Daemon:
 
         def look():
             job = self.show(id)
-            return job if job["attempts_log"] and job["attempts_log"][0]["outcome"] else None
+            over = job["status"] != "running" and job["attempts_log"] and job["attempts_log"][0]["outcome"]
+            return job if over else None
 
         job = wait(f"the first attempt of job {id}", look)
         return job, job["attempts_log"][0]
