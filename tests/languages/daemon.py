@@ -97,11 +97,12 @@ class Daemon:
         """The job and its first attempt, as soon as that has ended."""
 
         def look():
-            job = self.show(id)
-            over = job["status"] != "running" and job["attempts_log"] and job["attempts_log"][0]["outcome"]
-            return job if over else None
+            log = self.show(id)["attempts_log"]
+            return log and log[0]["outcome"]
 
-        job = wait(f"the first attempt of job {id}", look)
+        wait(f"the first attempt of job {id}", look)
+        # `show` reads the job before its attempts: only a later look has both as they were left.
+        job = self.show(id)
         return job, job["attempts_log"][0]
 
     def ended(self, id: str) -> dict:
