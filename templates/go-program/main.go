@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"__ident__/double"
+	"plugin.local/__ident__/double"
 )
 
 func main() {

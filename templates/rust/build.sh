@@ -14,4 +14,4 @@ command -v cargo >/dev/null || {
     exit 1
 }
 cargo build --release --target "$target"
-cp "${CARGO_TARGET_DIR:-target}/$target/release/__ident__.wasm" __name__.wasm
+cp "${CARGO_TARGET_DIR:-target}/$target/release/__ident___handler.wasm" __name__.wasm

@@ -3,7 +3,9 @@
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parent.parent
@@ -17,6 +19,8 @@ class Language:
     name: str
     # Of `jobq plugin new`.
     lang: str
+    # What the build names when it is not there.
+    tool: str
     program: bool = False
     # Added to the environment of its commands.
     env: dict = dataclasses.field(default_factory=dict)
@@ -40,18 +44,18 @@ GO_VERSION = "go version | cut -d' ' -f3"
 QJS_VERSION = "npm ls componentize-qjs | grep -o 'componentize-qjs@[0-9.]*' | tr @ ' '"
 
 LANGUAGES = [
-    Language("rust", "rust", version=RUST_VERSION),
-    Language("python", "python", version="pip list 2>/dev/null | awk '/componentize-py/ {print $1, $2}'"),
-    Language("js", "js", version=QJS_VERSION),
-    Language("ts", "ts", version=QJS_VERSION),
-    Language("go", "go", version=GO_VERSION),
-    Language("c", "c", version=C_VERSION),
-    Language("zig", "zig", version=ZIG_VERSION),
-    Language("rust-program", "rust", program=True, version=RUST_VERSION),
-    Language("rust-program-p1", "rust", program=True, env={"TARGET": "wasm32-wasip1"}, version=RUST_VERSION),
-    Language("go-program", "go", program=True, version=GO_VERSION),
-    Language("c-program", "c", program=True, version=C_VERSION),
-    Language("zig-program", "zig", program=True, version=ZIG_VERSION),
+    Language("rust", "rust", "cargo", version=RUST_VERSION),
+    Language("python", "python", "componentize-py", version="pip list 2>/dev/null | awk '/componentize-py/ {print $1, $2}'"),
+    Language("js", "js", "esbuild", version=QJS_VERSION),
+    Language("ts", "ts", "esbuild", version=QJS_VERSION),
+    Language("go", "go", "go", version=GO_VERSION),
+    Language("c", "c", "clang-22", version=C_VERSION),
+    Language("zig", "zig", "ziglang", version=ZIG_VERSION),
+    Language("rust-program", "rust", "cargo", program=True, version=RUST_VERSION),
+    Language("rust-program-p1", "rust", "cargo", program=True, env={"TARGET": "wasm32-wasip1"}, version=RUST_VERSION),
+    Language("go-program", "go", "go", program=True, version=GO_VERSION),
+    Language("c-program", "c", "clang-22", program=True, version=C_VERSION),
+    Language("zig-program", "zig", "ziglang", program=True, version=ZIG_VERSION),
 ]
 
 
@@ -76,6 +80,20 @@ def environment(language: Language, cache: pathlib.Path) -> dict:
     env["PATH"] = os.pathsep.join([str(HERE / "bin"), str(venv / "bin"), env["PATH"]])
     env.update(language.env)
     return env
+
+
+# What may be expected of any machine, beside the tools of a language.
+ORDINARY = ["sh", "env", "dirname", "mkdir", "cp", "rm", "cat", "make", "node", "npm"]
+
+
+def bare_environment(dir: pathlib.Path) -> dict:
+    """One without any build tool, made in `dir`."""
+    dir.mkdir()
+    (dir / "python3").symlink_to(sys.executable)
+    for name in ORDINARY:
+        if found := shutil.which(name):
+            (dir / name).symlink_to(found)
+    return {"PATH": str(dir), "HOME": str(dir)}
 
 
 def has_wasi_target() -> bool:

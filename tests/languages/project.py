@@ -9,6 +9,9 @@ import time
 
 from languages import REPO, Language, debian_rust, has_wasi_target
 
+BASH = shutil.which("bash")
+
+
 class CommandFailed(Exception):
     """A command of the README failed; the message is what it printed."""
 
@@ -50,17 +53,27 @@ class Project:
 
     def run(self, heading: str, env: dict) -> float:
         """Runs the commands under a heading of the README, and returns the seconds they took."""
+        started = time.monotonic()
+        done = self.attempt(heading, env)
+        if done.returncode != 0:
+            raise CommandFailed(f"{done.args[-1].strip()}\nexit status {done.returncode}\n{done.stdout}")
+        return time.monotonic() - started
+
+    def names_missing_tool(self, env: dict) -> bool:
+        """Whether the build says what is missing, and how it can be had, in an environment without its tool."""
+        done = self.attempt("Build", env)
+        if done.returncode == 0 or not re.search(rf"error: .*\b{self.language.tool}\b.* is missing: ", done.stdout):
+            raise CommandFailed(f"no word of a missing `{self.language.tool}`, exit status {done.returncode}\n{done.stdout}")
+        return True
+
+    def attempt(self, heading: str, env: dict):
         found = re.search(rf"^## {heading}\n.*?^```sh\n(.*?)^```$", self.readme, re.M | re.S)
         if not found:
             raise CommandFailed(f"{self.dir}/README.md has no commands under `## {heading}`")
-        started = time.monotonic()
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", found[1]],
+        return subprocess.run(
+            [BASH, "-euo", "pipefail", "-c", found[1]],
             cwd=self.dir, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
-        if done.returncode != 0:
-            raise CommandFailed(f"{found[1].strip()}\nexit status {done.returncode}\n{done.stdout}")
-        return time.monotonic() - started
 
 
 def copy_template(language: Language, name: str, target: pathlib.Path) -> None:

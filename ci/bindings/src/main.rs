@@ -14,8 +14,10 @@ use wit_parser::{Resolve, WorldId};
 const WORLD: &str = "job-handler";
 
 /// The module that wit-bindgen thinks Go code is in, and where its library comes from: both lie in the project itself.
-const GO_PATHS: [(&str, &str); 2] =
-    [("\"wit_component/", "\"__ident__/bindings/"), ("\"go.bytecodealliance.org/pkg/", "\"__ident__/bindings/")];
+const GO_PATHS: [(&str, &str); 2] = [
+    ("\"wit_component/", "\"plugin.local/__ident__/bindings/"),
+    ("\"go.bytecodealliance.org/pkg/", "\"plugin.local/__ident__/bindings/"),
+];
 
 fn main() -> Result<()> {
     let args: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();

@@ -1,10 +1,9 @@
 #include "jobq.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static char *format_text(const char *format, va_list args) {
+char *jobq_format(const char *format, va_list args) {
     va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
@@ -19,7 +18,7 @@ static char *format_text(const char *format, va_list args) {
 #define ANSWER(answer_kind, delay)                                                             \
     va_list args;                                                                              \
     va_start(args, format);                                                                    \
-    struct jobq_answer answer = {answer_kind, format_text(format, args), delay};               \
+    struct jobq_answer answer = {answer_kind, jobq_format(format, args), delay};               \
     va_end(args);                                                                              \
     return answer
 

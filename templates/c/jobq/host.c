@@ -3,8 +3,6 @@
 #include "../gen/job_handler.h"
 #include "jobq.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,13 +65,13 @@ bool exports_jobq_handler_handler_handle(exports_jobq_handler_handler_job_t *fro
 }
 
 void jobq_log(enum jobq_level level, const char *format, ...) {
-    char line[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    char *line = jobq_format(format, args);
     va_end(args);
     job_handler_string_t message = borrow(line);
     jobq_handler_log_write((jobq_handler_log_level_t)level, &message);
+    free(line);
 }
 
 uint64_t jobq_remaining_ms(void) {

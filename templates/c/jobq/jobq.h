@@ -2,6 +2,7 @@
 #ifndef JOBQ_H
 #define JOBQ_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,6 +65,9 @@ struct jobq_new_job {
 // Adds a job that comes into being when this attempt completes, or not at all. Returns its id and sets *error to NULL,
 // or returns NULL and sets *error to the reason. Either text is from malloc.
 char *jobq_enqueue(const struct jobq_new_job *job, char **error);
+
+// The text of a format, from malloc.
+char *jobq_format(const char *format, va_list args);
 
 enum json_found { JSON_OK, JSON_ABSENT, JSON_BAD };
 

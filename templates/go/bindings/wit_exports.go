@@ -7,10 +7,10 @@ package main
 
 import (
         "runtime"
-        "__ident__/bindings/export_jobq_handler_handler"
-"__ident__/bindings/jobq_handler_types"
-witRuntime "__ident__/bindings/wit/runtime"
-witTypes "__ident__/bindings/wit/types"
+        "plugin.local/__ident__/bindings/export_jobq_handler_handler"
+"plugin.local/__ident__/bindings/jobq_handler_types"
+witRuntime "plugin.local/__ident__/bindings/wit/runtime"
+witTypes "plugin.local/__ident__/bindings/wit/types"
 "unsafe"
 )
 

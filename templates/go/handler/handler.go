@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"__ident__/jobq"
+	"plugin.local/__ident__/jobq"
 )
 
 // The greatest number that will be doubled.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"__ident__/jobq"
+	"plugin.local/__ident__/jobq"
 )
 
 func answer(n int64, service string) (Result, error) {

@@ -9,12 +9,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	host "__ident__/bindings/jobq_handler_context"
-	"__ident__/bindings/jobq_handler_queue"
-	"__ident__/bindings/jobq_handler_types"
-	. "__ident__/bindings/wit/types"
-	"__ident__/handler"
-	"__ident__/jobq"
+	host "plugin.local/__ident__/bindings/jobq_handler_context"
+	"plugin.local/__ident__/bindings/jobq_handler_queue"
+	"plugin.local/__ident__/bindings/jobq_handler_types"
+	. "plugin.local/__ident__/bindings/wit/types"
+	"plugin.local/__ident__/handler"
+	"plugin.local/__ident__/jobq"
 )
 
 // Go's garbage collector asks for the time when it is done, and the host may not be called while it hands over a value:

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"__ident__/bindings/jobq_handler_log"
+	"plugin.local/__ident__/bindings/jobq_handler_log"
 )
 
 func init() {

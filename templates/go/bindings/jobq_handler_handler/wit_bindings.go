@@ -6,7 +6,7 @@
 package jobq_handler_handler
 
 import (
-        "__ident__/bindings/jobq_handler_types"
+        "plugin.local/__ident__/bindings/jobq_handler_types"
 )
 
 type Job = jobq_handler_types.Job

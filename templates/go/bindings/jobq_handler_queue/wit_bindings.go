@@ -6,8 +6,8 @@
 package jobq_handler_queue
 
 import (
-        witRuntime "__ident__/bindings/wit/runtime"
-witTypes "__ident__/bindings/wit/types"
+        witRuntime "plugin.local/__ident__/bindings/wit/runtime"
+witTypes "plugin.local/__ident__/bindings/wit/types"
 "unsafe"
 "runtime"
 )

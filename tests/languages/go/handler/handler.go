@@ -1,7 +1,7 @@
 // Package handler does what no handler should: {"do": "panic" | "loop" | "hog" | "follow", "type"}.
 package handler
 
-import "__ident__/jobq"
+import "plugin.local/__ident__/jobq"
 
 type Payload struct {
 	Do   string `json:"do"`
