@@ -1,5 +1,6 @@
 """A project made from a template, and the commands of its README."""
 
+import json
 import os
 import pathlib
 import re
@@ -21,9 +22,10 @@ class Project:
         self.name = name
         self.dir = parent / name
         self.language = language
-        command = [jobq, "plugin", "new", name, "--lang", language.lang, "--dir", str(parent)]
-        if subprocess.run([jobq, "plugin", "new", "--help"], capture_output=True).returncode == 0:
-            subprocess.run(command + (["--program"] if language.program else []), check=True, capture_output=True)
+        self.jobq = jobq
+        if can(jobq, "plugin", "new"):
+            kind = ["--program"] if language.program else []
+            said(jobq, "plugin", "new", name, "--lang", language.lang, *kind, "--dir", str(parent))
         else:
             copy_template(language, name, self.dir)
         self.build_env = {}
@@ -59,6 +61,14 @@ class Project:
             raise CommandFailed(f"{done.args[-1].strip()}\nexit status {done.returncode}\n{done.stdout}")
         return time.monotonic() - started
 
+    def try_once(self) -> bool:
+        """What the README tries first: one attempt without a daemon."""
+        if can(self.jobq, "plugin", "run"):
+            printed = said(self.jobq, "plugin", "run", str(self.wasm), '{"n": 2}')
+            if json.loads(printed) != {"doubled": 4}:
+                raise CommandFailed(f"`jobq plugin run` printed {printed}")
+        return True
+
     def names_missing_tool(self, env: dict) -> bool:
         """Whether the build says what is missing, and how it can be had, in an environment without its tool."""
         done = self.attempt("Build", env)
@@ -74,6 +84,18 @@ class Project:
             [BASH, "-euo", "pipefail", "-c", found[1]],
             cwd=self.dir, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
+
+
+def can(jobq: str, *command: str) -> bool:
+    """Whether this jobq has a command."""
+    return subprocess.run([jobq, *command, "--help"], capture_output=True).returncode == 0
+
+
+def said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CommandFailed(f"{' '.join(command)}\nexit status {done.returncode}\n{done.stderr}")
+    return done.stdout
 
 
 def copy_template(language: Language, name: str, target: pathlib.Path) -> None:

@@ -47,8 +47,11 @@ fn main() -> ExitCode {
 
 fn run(mut input: impl Read) -> Result<String, String> {
     let mut text = String::new();
-    input.read_to_string(&mut text).map_err(|error| format!("failed to read stdin: {error}"))?;
-    let payload: Payload = serde_json::from_str(&text).map_err(|error| format!("bad payload: {error}"))?;
+    input
+        .read_to_string(&mut text)
+        .map_err(|error| format!("failed to read stdin: {error}"))?;
+    let payload: Payload =
+        serde_json::from_str(&text).map_err(|error| format!("bad payload: {error}"))?;
     let answer = double(payload)?;
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }
@@ -78,8 +81,14 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         let error = |payload: &str| run(payload.as_bytes()).expect_err(payload);
-        assert_eq!(error(r#"{"n": -1}"#), "`n` is -1, which is not in 0 to 1000000");
-        assert_eq!(error(r#"{"n": 2, "service": "down"}"#), "the service is down");
+        assert_eq!(
+            error(r#"{"n": -1}"#),
+            "`n` is -1, which is not in 0 to 1000000"
+        );
+        assert_eq!(
+            error(r#"{"n": 2, "service": "down"}"#),
+            "the service is down"
+        );
         assert!(error("{").starts_with("bad payload: "), "{}", error("{"));
     }
 }

@@ -38,7 +38,11 @@ fn handle(job: Payload, ctx: &Context) -> Result<Answer> {
         return Err(fatal(format!("`n` is {n}, which is not in 0 to {MAX_N}")));
     }
 
-    log::info!("doubling {n}, attempt {} of {}", ctx.attempt(), ctx.max_attempts());
+    log::info!(
+        "doubling {n}, attempt {} of {}",
+        ctx.attempt(),
+        ctx.max_attempts()
+    );
 
     match service {
         Service::Up => Ok(Answer { doubled: n * 2 }),
@@ -62,26 +66,46 @@ mod tests {
     #[test]
     fn doubles() {
         let fake = Fake::new().attempt(2);
-        assert_eq!(fake.run(handle, r#"{"n": 2}"#), Ok(r#"{"doubled":4}"#.into()));
+        assert_eq!(
+            fake.run(handle, r#"{"n": 2}"#),
+            Ok(r#"{"doubled":4}"#.into())
+        );
         assert_eq!(fake.logs(), ["info: doubling 2, attempt 2 of 3"]);
     }
 
     #[test]
     fn a_number_that_is_out_of_range_is_fatal() {
         let answer = Fake::new().run(handle, r#"{"n": -1}"#);
-        assert_eq!(answer, Err(Error::Fatal("`n` is -1, which is not in 0 to 1000000".into())));
+        assert_eq!(
+            answer,
+            Err(Error::Fatal(
+                "`n` is -1, which is not in 0 to 1000000".into()
+            ))
+        );
     }
 
     #[test]
     fn a_payload_that_does_not_fit_is_fatal() {
-        assert!(matches!(Fake::new().run(handle, r#"{"n": "2"}"#), Err(Error::Fatal(_))));
+        assert!(matches!(
+            Fake::new().run(handle, r#"{"n": "2"}"#),
+            Err(Error::Fatal(_))
+        ));
     }
 
     #[test]
     fn the_service_decides_about_the_rest() {
         let answer = |payload| Fake::new().run(handle, payload);
-        assert_eq!(answer(r#"{"n": 2, "service": "down"}"#), Err(Error::Retry("the service is down".into())));
-        assert!(matches!(answer(r#"{"n": 2, "service": "busy"}"#), Err(Error::RetryAfter(_, _))));
-        assert_eq!(answer(r#"{"n": 2, "service": "closed"}"#), Err(Error::Snooze(Duration::from_secs(60))));
+        assert_eq!(
+            answer(r#"{"n": 2, "service": "down"}"#),
+            Err(Error::Retry("the service is down".into()))
+        );
+        assert!(matches!(
+            answer(r#"{"n": 2, "service": "busy"}"#),
+            Err(Error::RetryAfter(_, _))
+        ));
+        assert_eq!(
+            answer(r#"{"n": 2, "service": "closed"}"#),
+            Err(Error::Snooze(Duration::from_secs(60)))
+        );
     }
 }
