@@ -5,9 +5,9 @@
 
 wasi_rust_packages=(rustc-web cargo-web rust-web-src wasi-libc lld-22)
 
-# Whether the toolchain of this machine can build for WASI.
+# Whether the toolchain of this machine can build for WASI: preview 1, or the target that is named.
 has_wasi_target() {
-    [[ -d $(rustc --print sysroot 2>/dev/null)/lib/rustlib/wasm32-wasip1 ]]
+    [[ -d $(rustc --print sysroot 2>/dev/null)/lib/rustlib/${1-wasm32-wasip1} ]]
 }
 
 # Installs what is missing of Debian's toolchain: std is source, linker and C library are other packages.

@@ -96,9 +96,10 @@ def bare_environment(dir: pathlib.Path) -> dict:
     return {"PATH": str(dir), "HOME": str(dir)}
 
 
-def has_wasi_target() -> bool:
+def has_wasi_targets() -> bool:
     """Whether `rustup target add` has been here."""
-    return subprocess.run(["bash", "-c", f'source "{WASI_RUST}" && has_wasi_target']).returncode == 0
+    asked = f'source "{WASI_RUST}" && has_wasi_target wasm32-wasip1 && has_wasi_target wasm32-wasip2'
+    return subprocess.run(["bash", "-c", asked]).returncode == 0
 
 
 def debian_rust() -> dict:

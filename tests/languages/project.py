@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from languages import REPO, Language, debian_rust, has_wasi_target
+from languages import REPO, Language, debian_rust, has_wasi_targets
 
 BASH = shutil.which("bash")
 
@@ -45,7 +45,7 @@ class Project:
 
     def install(self, env: dict) -> float:
         """What the README wants to be installed; where rustup has no target for WASI, Debian's toolchain instead."""
-        if self.language.lang == "rust" and not has_wasi_target():
+        if self.language.lang == "rust" and not has_wasi_targets():
             self.build_env = debian_rust()
             return 0.0
         return self.run("Install", env)
