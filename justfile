@@ -21,6 +21,10 @@ test:
 guests:
     bash ci/guests.sh
 
+# Every template of `jobq plugin new`, or those named, through a daemon (installs toolchains)
+languages *LANGS:
+    tests/languages/run {{LANGS}}
+
 # The daemon on the settings in this directory
 run:
     cargo run --release -- run

@@ -10,9 +10,9 @@
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "$repo/ci/wasi-rust.sh"
 cache=${JOBQ_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jobq-ci}
 shipped=(process_csv send_email generate_report flaky webhook thumbnail)
-debian_packages=(rustc-web cargo-web rust-web-src wasi-libc lld-22)
 
 main() {
     local plugins=$repo/plugins guests=$repo/tests/guests
@@ -65,24 +65,9 @@ main() {
     say "done, $(cat "$plugins"/*.wasm "$guests"/*.wasm | wc -c) bytes in $plugins and $guests"
 }
 
-# Whether the toolchain of this machine can build for WASI.
-has_wasi_target() {
-    [[ -d $(rustc --print sysroot 2>/dev/null)/lib/rustlib/wasm32-wasip1 ]]
-}
-
-# Debian's toolchain for wasm: std is source, linker and C library are other packages.
+# Debian's toolchain for wasm.
 use_debian_toolchain() {
-    local package missing=() root=()
-    for package in "${debian_packages[@]}"; do
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-    done
-    if [[ ${#missing[@]} -gt 0 ]]; then
-        say "installing ${missing[*]}"
-        [[ $EUID -eq 0 ]] || root=(sudo)
-        "${root[@]}" apt-get update -qq
-        "${root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
-    fi
-
+    install_wasi_rust
     export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_WASIP1_LINKER=wasm-ld-22
     cargo=(/usr/bin/cargo)
     build_std=("-Zbuild-std=std,panic_abort" -Zbuild-std-features=optimize_for_size)

