@@ -164,7 +164,7 @@ fn latency_is_told_for_both_sources_at_both_loads() {
 
 #[test]
 fn scale_is_told_for_each_kind_of_rows() {
-    let report = report(&Home::new(""), &["scale", "--rows", "3000", "--jobs", "300", "--durability", "normal"]);
+    let report = report(&Home::new(""), &["scale", "--rows", "3000", "--jobs", "200", "--runs", "2"]);
     let beside = report["beside"].as_array().unwrap();
     let what: Vec<&str> = beside.iter().map(|beside| beside["what"].as_str().unwrap()).collect();
     assert_eq!(what, ["nothing", "finished", "future", "not_served", "waiting"]);
@@ -181,7 +181,13 @@ fn scale_is_told_for_each_kind_of_rows() {
 #[test]
 fn an_idle_daemon_is_watched() {
     let report = report(&Home::new(""), &["idle", "--time", "1s"]);
-    all_positive(&report, &["cpu_percent", "wakeups_per_s", "threads", "rss_mb"]);
+    all_positive(&report, &["cpu_percent", "wakeups_per_s", "rss_mb"]);
+    let by_thread = report["by_thread"].as_object().unwrap();
+    let sum: f64 = by_thread.values().map(|share| number(share, "wakeups_per_s")).sum();
+    assert!(
+        by_thread.contains_key("jobq-writer") && (sum - number(&report, "wakeups_per_s")).abs() < 1e-6,
+        "{report:#}"
+    );
     assert!(number(&report, "seconds") >= 1.0);
     machine_is_told(&report);
 }

@@ -1,6 +1,7 @@
 //! The sandbox with the handlers of a bench loaded, as the daemon loads them; and what it does without a queue.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use super::figures::rate;
 use super::ground::corner;
 use super::subject::Subject;
 use crate::cli::exit::{Code, Failure};
-use crate::plugins::{self, Registry, Source, State, Version};
+use crate::plugins::{self, Cache, Registry, Source, State, Version, load_file};
 use crate::queue::Id;
-use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, Outcome, Sandbox, Tap};
+use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, Metering, Outcome, Sandbox, Tap};
 use crate::worker::{Handlers, Options, PluginHandlers, Rule};
 
 /// The longest that the sandbox is measured alone.
@@ -38,15 +39,18 @@ impl Guests {
         let max_memory = rules.map(|rule| rule.limits.memory).max().unwrap_or(0);
         let slots = options.concurrency.get();
         let sandbox = Arc::new(Sandbox::new(sandbox::Options { slots, max_memory })?);
-        let mut types = std::collections::BTreeMap::new();
+        let cache_dir = ground.join("cache");
+        let mut types = BTreeMap::new();
         for subject in subjects {
             let file = format!("{}.wasm", subject.job_type);
-            std::fs::write(dir.join(&file), &subject.wasm)?;
+            let path = dir.join(&file);
+            std::fs::write(&path, &subject.wasm)?;
             let metering = options.rules.of(subject.job_type.as_str()).limits.metering();
+            compile(path, metering, sandbox.clone(), Cache::open(&cache_dir)).await?;
             types.insert(subject.job_type.to_string(), Source { file, metering });
         }
         let metering = options.rules.default.limits.metering();
-        let options = plugins::Options { dir, cache_dir: ground.join("cache"), types, metering };
+        let options = plugins::Options { dir, cache_dir, types, metering };
         let registry = Registry::start(options, sandbox.clone())?;
         let guests = Self { sandbox, registry, slots };
         for subject in subjects {
@@ -121,6 +125,14 @@ impl Guests {
         }
         Ok(rate(done.load(Ordering::Relaxed), started.elapsed()))
     }
+}
+
+/// Compiles a plugin into the cache, from where the registry takes it: what is wrong with it is told once, here.
+async fn compile(path: PathBuf, metering: Metering, sandbox: Arc<Sandbox>, cache: Cache) -> anyhow::Result<()> {
+    let name = path.file_stem().unwrap_or_default().display().to_string();
+    let loaded = tokio::task::spawn_blocking(move || load_file(&path, metering, &sandbox, &cache).map(drop)).await?;
+    loaded
+        .map_err(|error| Failure::new(Code::Problems, format!("the plugin for `{name}` does not load: {error}")).into())
 }
 
 fn call(subject: &Subject) -> Call {

@@ -12,6 +12,7 @@ use super::ground::Place;
 use super::guests::Guests;
 use super::machine::Machine;
 use super::observer::Observer;
+use super::progress::Progress;
 use super::rig::{self, Durability, Rig};
 use super::subject::Subject;
 use super::vitals::{Vitals, megabytes};
@@ -112,6 +113,8 @@ async fn measure(
         rig.store.enqueue(jobs.by_ref().take(BATCH).collect()).await?;
         rig.pool.waker().wake();
     }
+    let mut progress = Progress::on_stderr();
+    progress.say(&format!("{attempts} guests sleep for {:?}", args.hold));
     while observer.most_at_once() < attempts as u64 && rig.pool.recorded() < attempts as u64 {
         tokio::time::sleep(LOOK).await;
     }

@@ -1,5 +1,6 @@
 //! `jobq bench idle`: what a daemon takes from the machine while it has nothing to do.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,11 @@ use serde::Serialize;
 use super::daemon::{Home, SHIPPED, shipped};
 use super::ground::Place;
 use super::machine::Machine;
-use super::vitals::megabytes;
+use super::progress::Progress;
+use super::vitals::{Used, megabytes};
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
-use crate::cli::output;
+use crate::cli::output::{self, Column};
 use crate::cli::parse::duration;
 
 /// Examples for `--help`.
@@ -41,11 +43,30 @@ struct Report {
     cpu_percent: f64,
     /// How often one of its threads was woken.
     wakeups_per_s: f64,
-    threads: usize,
+    /// The same by the names of its threads.
+    by_thread: BTreeMap<String, Share>,
     rss_mb: f64,
     seconds: f64,
     settings: Settings,
     machine: Machine,
+}
+
+/// What the threads of one name took.
+#[derive(Debug, Serialize)]
+struct Share {
+    threads: usize,
+    cpu_percent: f64,
+    wakeups_per_s: f64,
+}
+
+impl Share {
+    fn of(used: Used, seconds: f64) -> Self {
+        Self {
+            threads: used.threads,
+            cpu_percent: used.cpu.as_secs_f64() / seconds * 100.0,
+            wakeups_per_s: used.wakeups as f64 / seconds,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -63,14 +84,20 @@ async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
     let machine = Machine::look(ground);
     let daemon = Home::make(ground, "daemon", &shipped()).await?.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
+    let mut progress = Progress::on_stderr();
+    progress.say(&format!("watching an idle daemon for {time:?}"));
     let (before, started) = (daemon.vitals()?, Instant::now());
     tokio::time::sleep(time).await;
     let (after, seconds) = (daemon.vitals()?, started.elapsed().as_secs_f64());
     daemon.stop().await?;
+    let used = after.since(&before);
+    let mut all = Used::default();
+    used.values().for_each(|used| all += *used);
+    let Share { cpu_percent, wakeups_per_s, .. } = Share::of(all, seconds);
     Ok(Report {
-        cpu_percent: after.cpu.saturating_sub(before.cpu).as_secs_f64() / seconds * 100.0,
-        wakeups_per_s: after.wakeups.saturating_sub(before.wakeups) as f64 / seconds,
-        threads: after.threads,
+        cpu_percent,
+        wakeups_per_s,
+        by_thread: used.into_iter().map(|(name, used)| (name, Share::of(used, seconds))).collect(),
         rss_mb: megabytes(after.rss),
         seconds,
         settings: Settings { plugins: SHIPPED },
@@ -79,12 +106,17 @@ async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
 }
 
 fn people(report: &Report) -> String {
+    let columns = [Column::Whole("THREADS"), Column::Whole("NUMBER"), Column::Whole("CPU"), Column::Whole("WAKE-UPS")];
+    let row = |(name, share): (&String, &Share)| {
+        let (cpu, wakeups) = (format!("{:.3} %", share.cpu_percent), format!("{:.1}/s", share.wakeups_per_s));
+        [name.clone(), share.threads.to_string(), cpu, wakeups]
+    };
     format!(
-        "{:>8.3} % of a core\n{:>8.1} wake-ups/s of its {} threads\n{:>8.1} MB of memory\n\
+        "{}\n\n{:>8.3} % of a core\n{:>8.1} wake-ups/s\n{:>8.1} MB of memory\n\
          a daemon with {} plugins and no jobs, watched for {:.0} s\n{}",
+        output::table(columns, report.by_thread.iter().map(row)),
         report.cpu_percent,
         report.wakeups_per_s,
-        report.threads,
         report.rss_mb,
         report.settings.plugins,
         report.seconds,

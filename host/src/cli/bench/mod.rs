@@ -6,7 +6,7 @@
 //! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
 //! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
 //! - `observer`: when a handler's first instruction ran, and how many run at once.
-//! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles.
+//! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles; `progress`: what is being measured.
 
 mod child;
 mod client;
@@ -24,6 +24,7 @@ mod load;
 mod machine;
 mod memory;
 mod observer;
+mod progress;
 mod rig;
 mod scale;
 mod start;

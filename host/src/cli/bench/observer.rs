@@ -1,5 +1,5 @@
-//! What can be seen of the guests from the seam between pool and sandbox: when the first instruction of one ran, which a
-//! guest tells that logs before anything else, and how many are there at once.
+//! What can be seen of the guests from the seam between pool and sandbox: when the first instruction of one ran (a guest
+//! tells, that logs before anything else), and how many are there at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,23 +1,25 @@
 //! `jobq bench scale`: whether a full table is as fast as an empty one.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 
 use serde::Serialize;
+use tempfile::TempDir;
 
 use super::delivery::Delivery;
-use super::figures::rate;
+use super::figures::{median, rate};
 use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
+use super::progress::Progress;
 use super::rig::{self, Durability, Rig};
 use super::subject::{Subject, filler};
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
 use crate::cli::parse::positive;
-use crate::queue::sqlite::{Crowd, crowd};
+use crate::queue::sqlite::{Crowd, SqliteStore, crowd};
 use crate::worker::Options;
 
 /// Examples for `--help`.
@@ -27,7 +29,7 @@ should not matter: finished ones, ones due in a year, ones that nobody serves, a
 
 Examples:
   jobq bench scale
-  jobq bench scale --rows 100000 -o json";
+  jobq bench scale --rows 100000 --runs 3 -o json";
 
 /// What else lies in the queue.
 const CROWDS: [(&str, Option<Crowd>); 5] = [
@@ -48,6 +50,9 @@ pub(in crate::cli) struct Args {
     /// What an acknowledged write survives
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
+    /// Measure so many times; the figures are medians
+    #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
+    runs: NonZeroUsize,
     #[command(flatten)]
     place: Place,
 }
@@ -79,6 +84,7 @@ struct Settings {
     batch: usize,
     durability: Durability,
     concurrency: u32,
+    runs: usize,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
@@ -93,46 +99,72 @@ async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Resul
     let machine = Machine::look(ground);
     let noop = Subject::noop(filler(100)?)?;
     let guests = Guests::load(ground, &[&noop], options).await?;
-    let (mut beside, mut deliveries) = (Vec::<Beside>::new(), Vec::new());
-    for (what, kind) in CROWDS {
-        let rows = kind.map_or(0, |_| args.rows.get());
-        let home = rig::home(ground)?;
-        if let Some(kind) = kind {
-            let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
-            tokio::task::spawn_blocking(move || crowd(&options, kind, &job_type, rows)).await??;
+    let (mut rates, mut deliveries) = (CROWDS.map(|_| Vec::new()), Vec::new());
+    let mut progress = Progress::on_stderr();
+    for run in 1..=args.runs.get() {
+        for ((what, kind), rates) in CROWDS.iter().zip(&mut rates) {
+            progress.say(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
+            let rig = Rig::start_in(
+                crowded(*kind, args, &noop, ground).await?,
+                args.durability,
+                guests.handlers(),
+                options.clone(),
+            )?;
+            let driven = args.load.drive(&rig, &noop).await?;
+            let remains = rig.stop().await;
+            deliveries.push(delivery(&remains.store, &noop, *kind, args).await?);
+            remains.store.close().await;
+            rates.push(rate(args.load.jobs.get() as u64, driven.total));
         }
-        let rig = Rig::start_in(home, args.durability, guests.handlers(), options.clone())?;
-        let driven = args.load.drive(&rig, &noop).await?;
-        let remains = rig.stop().await;
-        deliveries.push(delivery(&remains.store, &noop, kind, args).await?);
-        remains.store.close().await;
-        let jobs_per_s = rate(args.load.jobs.get() as u64, driven.total);
-        let ratio = jobs_per_s / beside.first().map_or(jobs_per_s, |empty| empty.jobs_per_s);
-        beside.push(Beside { what, rows, jobs_per_s, ratio });
     }
-    let report = Report {
+    Ok((report(args, options, rates, &deliveries, machine), deliveries))
+}
+
+/// A directory with a queue that is crowded in this way.
+async fn crowded(kind: Option<Crowd>, args: &Args, noop: &Subject, ground: &Path) -> anyhow::Result<TempDir> {
+    let home = rig::home(ground)?;
+    if let Some(kind) = kind {
+        let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
+        let rows = args.rows.get();
+        tokio::task::spawn_blocking(move || crowd(&options, kind, &job_type, rows)).await??;
+    }
+    Ok(home)
+}
+
+fn report<const N: usize>(
+    args: &Args,
+    options: &Options,
+    rates: [Vec<f64>; N],
+    deliveries: &[Delivery],
+    machine: Machine,
+) -> Report {
+    let medians = rates.map(median);
+    let empty = medians.first().copied().unwrap_or_default();
+    let beside = CROWDS.iter().zip(medians).map(|((what, kind), jobs_per_s)| Beside {
+        what,
+        rows: kind.map_or(0, |_| args.rows.get()),
+        jobs_per_s,
+        ratio: jobs_per_s / empty,
+    });
+    let beside: Vec<_> = beside.collect();
+    Report {
         worst_ratio: beside.iter().map(|beside| beside.ratio).fold(f64::INFINITY, f64::min),
         beside,
-        delivered_once: Delivery::all_once(&deliveries),
+        delivered_once: Delivery::all_once(deliveries),
         settings: Settings {
             jobs: args.load.jobs.get(),
             outstanding: args.load.outstanding.get(),
             batch: args.load.batch.get(),
             durability: args.durability,
             concurrency: options.concurrency.get(),
+            runs: args.runs.get(),
         },
         machine,
-    };
-    Ok((report, deliveries))
+    }
 }
 
 /// Those that were finished before count as done; those that wait may be done or not, but never twice.
-async fn delivery(
-    store: &crate::queue::sqlite::SqliteStore,
-    noop: &Subject,
-    kind: Option<Crowd>,
-    args: &Args,
-) -> anyhow::Result<Delivery> {
+async fn delivery(store: &SqliteStore, noop: &Subject, kind: Option<Crowd>, args: &Args) -> anyhow::Result<Delivery> {
     let (jobs, rows) = (args.load.jobs.get(), args.rows.get() as usize);
     let (all, done) = match kind {
         None | Some(Crowd::Unserved) => (jobs, jobs),
@@ -152,9 +184,9 @@ fn people(report: &Report) -> String {
             format!("{:.2}", beside.ratio),
         ]
     };
-    let Settings { jobs, outstanding, batch, durability, concurrency } = &report.settings;
+    let Settings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
     format!(
-        "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots\n\
+        "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, report.beside.iter().map(row)),
         durability.word(),

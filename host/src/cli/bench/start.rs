@@ -9,6 +9,7 @@ use super::daemon::{Home, Plugin, Started};
 use super::figures::median;
 use super::ground::Place;
 use super::machine::Machine;
+use super::progress::Progress;
 use super::subject::NOOP;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
@@ -62,8 +63,9 @@ struct Settings {
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let report = args.place.run(async |ground| {
         let machine = Machine::look(&ground);
-        let mut starts = Vec::new();
+        let (mut starts, mut progress) = (Vec::new(), Progress::on_stderr());
         for plugins in &args.plugins {
+            progress.say(&format!("{} starts with {plugins} plugins, cold and cached", args.runs));
             starts.push(measure(plugins.get(), args.runs.get(), &ground).await?);
         }
         Ok(Report { starts, settings: Settings { runs: args.runs.get() }, machine })

@@ -14,6 +14,7 @@ use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
+use super::progress::Progress;
 use super::rig::{self, Durability, Rig};
 use super::subject::{Named, Subject, SubjectArgs, filler};
 use crate::cli::context::Context;
@@ -62,6 +63,13 @@ struct Case {
     load: Load,
     durability: Durability,
     subject: Subject,
+}
+
+impl Case {
+    fn describe(&self) -> String {
+        let (Load { jobs, outstanding, batch }, durability) = (self.load, self.durability.word());
+        format!("{jobs} jobs, {outstanding} outstanding, {batch} an enqueue, durability {durability}")
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -113,8 +121,9 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     let cases = cases(args, args.subject.read(&settings)?)?;
     let reports = args.place.run(async |ground| {
         let machine = Machine::look(&ground);
-        let mut reports = Vec::new();
+        let (mut reports, mut progress) = (Vec::new(), Progress::on_stderr());
         for case in &cases {
+            progress.say(&case.describe());
             reports.push(measure(case, args.runs, &options, &ground, machine.clone()).await?);
         }
         Ok(reports)

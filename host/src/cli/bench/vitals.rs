@@ -1,44 +1,95 @@
-//! What a process uses: time of the cores, wake-ups, memory. From Linux's `/proc`.
+//! What a process uses: time of the cores and wake-ups by thread, memory. From Linux's `/proc`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::AddAssign;
+use std::path::Path;
 use std::time::Duration;
 
-/// What a process has used since its start.
-#[derive(Clone, Copy, Debug)]
+/// A process at one moment.
+#[derive(Clone, Debug)]
 pub(super) struct Vitals {
-    /// Time on a core, of all its threads that live.
-    pub(super) cpu: Duration,
-    /// How often one of its threads that live went to sleep by itself, to be woken later.
-    pub(super) wakeups: u64,
-    /// How many threads it has.
-    pub(super) threads: usize,
     /// Bytes of memory that it holds.
     pub(super) rss: u64,
     /// The most it held.
     pub(super) peak_rss: u64,
+    /// Its threads by their number.
+    threads: BTreeMap<u32, Thread>,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    name: String,
+    used: Used,
+}
+
+/// What a thread, or some of one name, has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    pub(super) threads: usize,
+    /// Time on a core.
+    pub(super) cpu: Duration,
+    /// How often it had gone to sleep by itself, to be woken later.
+    pub(super) wakeups: u64,
+}
+
+impl AddAssign for Used {
+    fn add_assign(&mut self, other: Self) {
+        self.threads += other.threads;
+        self.cpu += other.cpu;
+        self.wakeups += other.wakeups;
+    }
 }
 
 impl Vitals {
     /// Of this process.
     pub(super) fn of(pid: u32) -> io::Result<Self> {
-        let (mut cpu, mut wakeups, mut threads) = (0, 0, 0);
-        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let thread = thread?.path();
-            let Ok(schedule) = fs::read_to_string(thread.join("schedstat")) else { continue };
-            let Ok(status) = fs::read_to_string(thread.join("status")) else { continue };
-            cpu += schedule.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-            wakeups += number(&status, "voluntary_ctxt_switches:");
-            threads += 1;
+        let mut threads = BTreeMap::new();
+        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let entry = entry?;
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // One that has ended since the directory was read is no longer there.
+            let Ok(mut thread) = Thread::read(&entry.path()) else { continue };
+            if number == pid {
+                // It has the name of the program's file, whatever that was.
+                "main".clone_into(&mut thread.name);
+            }
+            threads.insert(number, thread);
         }
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let bytes = |key| number(&status, key) * 1024;
-        Ok(Self { cpu: Duration::from_nanos(cpu), wakeups, threads, rss: bytes("VmRSS:"), peak_rss: bytes("VmHWM:") })
+        Ok(Self { rss: bytes("VmRSS:"), peak_rss: bytes("VmHWM:"), threads })
     }
 
     /// Of the process that asks.
     pub(super) fn of_self() -> io::Result<Self> {
         Self::of(std::process::id())
+    }
+
+    /// What the threads that live have used since `earlier`, by their names.
+    pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, Used> {
+        let mut used = BTreeMap::<String, Used>::new();
+        for (number, thread) in &self.threads {
+            let before = earlier.threads.get(number).map(|thread| thread.used).unwrap_or_default();
+            *used.entry(thread.name.clone()).or_default() += Used {
+                threads: 1,
+                cpu: thread.used.cpu.saturating_sub(before.cpu),
+                wakeups: thread.used.wakeups.saturating_sub(before.wakeups),
+            };
+        }
+        used
+    }
+}
+
+impl Thread {
+    fn read(dir: &Path) -> io::Result<Self> {
+        let name = fs::read_to_string(dir.join("comm"))?.trim_end().to_owned();
+        let schedule = fs::read_to_string(dir.join("schedstat"))?;
+        let nanoseconds = schedule.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let status = fs::read_to_string(dir.join("status"))?;
+        let wakeups = number(&status, "voluntary_ctxt_switches:");
+        Ok(Self { name, used: Used { threads: 1, cpu: Duration::from_nanos(nanoseconds), wakeups } })
     }
 }
 
@@ -55,16 +106,34 @@ fn number(status: &str, key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+
     use super::*;
 
     #[test]
-    fn a_busy_thread_is_seen() {
+    fn a_busy_thread_and_a_sleepy_one_are_told_apart() {
         let before = Vitals::of_self().unwrap();
+        let used = move |name: &str| Vitals::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
+        let (stop, stopped) = channel::<()>();
+        let sleepy = std::thread::Builder::new()
+            .name("sleepy".into())
+            .spawn(move || while stopped.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {});
+        let busy = std::thread::Builder::new().name("busy".into()).spawn(move || {
+            while used("sleepy").wakeups < 20 || used("busy").cpu < Duration::from_millis(20) {}
+            (used("sleepy"), used("busy"))
+        });
+        let (sleepy_used, busy_used) = busy.unwrap().join().unwrap();
+        drop(stop);
+        sleepy.unwrap().join().unwrap();
+        assert_eq!((sleepy_used.threads, busy_used.threads), (1, 1));
+        assert!(busy_used.cpu > sleepy_used.cpu, "{busy_used:?} {sleepy_used:?}");
+    }
+
+    #[test]
+    fn memory_is_seen() {
         let memory = vec![1_u8; 8 << 20];
-        while Vitals::of_self().unwrap().cpu < before.cpu + Duration::from_millis(20) {}
-        let after = Vitals::of_self().unwrap();
-        assert!(after.threads > 0 && after.rss > 0 && after.peak_rss >= after.rss, "{after:?}");
-        assert!(after.peak_rss >= before.peak_rss.max(memory.len() as u64), "{before:?} {after:?}");
+        let vitals = Vitals::of_self().unwrap();
+        assert!(vitals.rss > memory.len() as u64 && vitals.peak_rss >= vitals.rss, "{vitals:?}");
     }
 
     #[test]

@@ -31,3 +31,33 @@ pub(super) fn audit(db: &Session<'_>, job_type: &JobType) -> Result<Audit> {
     };
     Ok(db.first(AUDIT, [job_type.as_str()], read)?.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{OpenMode, Options, TableName, open};
+    use super::*;
+
+    #[test]
+    fn row_and_ledger_must_agree_on_one_attempt() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        let jobs = "INSERT INTO jobs (type, status, attempts, completed_at) VALUES ('t', 'completed', ?1, 1), ('u', 'pending', 0, NULL)";
+        let entries = "INSERT INTO jobs__attempts (seq, lease, attempt, outcome, started_at, duration_ms)
+                       SELECT 1, key, 1, value, 1, 0 FROM json_each(?1)";
+        for (attempts, ledger, once) in [
+            (1, r#"["completed"]"#, 1),
+            (2, r#"["completed"]"#, 0),
+            (1, r#"["completed", "completed"]"#, 0),
+            (1, r#"["lost", "completed"]"#, 0),
+            (1, r#"["failed"]"#, 0),
+            (1, "[]", 0),
+        ] {
+            connection.execute_batch("DELETE FROM jobs; DELETE FROM sqlite_sequence").unwrap();
+            connection.execute(jobs, [attempts]).unwrap();
+            connection.execute(entries, [ledger]).unwrap();
+            let table = TableName::default();
+            let found = audit(&Session::new(&connection, &table), &JobType::parse("t").unwrap()).unwrap();
+            assert_eq!(found, Audit { jobs: 1, completed: 1, once }, "{attempts} {ledger}");
+        }
+    }
+}
