@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::rig::Rig;
 use super::subject::Subject;
+use crate::cli::exit::{Code, Failure};
 use crate::cli::parse::positive;
 use crate::queue::Store;
 use crate::queue::sqlite::SqliteStore;
@@ -43,10 +44,18 @@ impl Load {
     pub(super) async fn drive(self, rig: &Rig, subject: &Subject) -> anyhow::Result<Driven> {
         let (ended, commits) = (rig.pool.recorded(), rig.store.commits());
         let started = Instant::now();
-        self.enqueue(&rig.store, Some(&rig.pool.waker()), subject).await?;
-        let enqueued = started.elapsed();
-        rig.await_ends(ended + self.jobs.get() as u64).await?;
-        Ok(Driven { enqueued, total: started.elapsed(), commits: rig.store.commits() - commits })
+        let work = async {
+            self.enqueue(&rig.store, Some(&rig.pool.waker()), subject).await?;
+            let enqueued = started.elapsed();
+            rig.await_ends(ended + self.jobs.get() as u64).await?;
+            Ok(Driven { enqueued, total: started.elapsed(), commits: rig.store.commits() - commits })
+        };
+        tokio::select! {
+            driven = work => driven,
+            () = rig.pool.gone() => {
+                Err(Failure::new(Code::Unexpected, "the queue was deleted while it was measured").into())
+            }
+        }
     }
 
     /// Enqueues all jobs; without a `waker` the pool is in another process and finds them by itself.

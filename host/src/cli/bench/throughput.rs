@@ -12,7 +12,7 @@ use super::disk;
 use super::figures::{median, rate};
 use super::ground::Place;
 use super::guests::Guests;
-use super::load::Load;
+use super::load::{Driven, Load};
 use super::machine::Machine;
 use super::progress::Progress;
 use super::rig::{self, Durability, Rig};
@@ -219,7 +219,7 @@ async fn through_a_queue(
     handlers: Arc<dyn Handlers>,
     options: &Options,
     ground: &Path,
-) -> anyhow::Result<(super::load::Driven, Delivery)> {
+) -> anyhow::Result<(Driven, Delivery)> {
     let rig = Rig::start(ground, case.durability, handlers, options.clone())?;
     let driven = case.load.drive(&rig, &case.subject).await?;
     let remains = rig.stop().await;

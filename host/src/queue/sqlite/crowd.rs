@@ -1,10 +1,11 @@
 //! Fills a queue with rows that stand in a job's way, or should not: what the benches measure it beside.
 
 use rusqlite::params;
+use thiserror::Error;
 
 use super::session::Session;
 use super::{OpenError, OpenMode, Options, open};
-use crate::queue::JobType;
+use crate::queue::{JobType, StoreError};
 
 /// Rows of one transaction: more of them would only grow the log.
 const STEP: i64 = 100_000;
@@ -53,19 +54,32 @@ const PENDING: &str = numbered!(
     SELECT n, ?3, 'pending', n % ?5, ?4 FROM numbers"#
 );
 
+/// Why a queue cannot be filled.
+#[derive(Debug, Error)]
+pub enum CrowdError {
+    /// It cannot be made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The rows cannot be written; some of them may be there.
+    #[error("cannot fill the queue with rows: {0}")]
+    Write(StoreError),
+}
+
 /// Makes the queue and fills it with `rows` jobs of `job_type`, as a foreign program would. Blocks.
 ///
 /// # Errors
-/// When the queue cannot be made, or already has jobs.
-pub fn crowd(options: &Options, crowd: Crowd, job_type: &JobType, rows: u32) -> Result<(), OpenError> {
+/// When the queue cannot be made, already has jobs, or the disk is full.
+pub fn crowd(options: &Options, crowd: Crowd, job_type: &JobType, rows: u32) -> Result<(), CrowdError> {
     let connection = open::writer(options, OpenMode::Create)?;
     let session = Session::new(&connection, &options.table);
+    fill(&session, crowd, job_type.as_str(), i64::from(rows)).map_err(|error| CrowdError::Write(error.into()))
+}
+
+fn fill(session: &Session<'_>, crowd: Crowd, name: &str, rows: i64) -> rusqlite::Result<()> {
     let now = session.now().as_millis();
-    let name = job_type.as_str();
-    let end = i64::from(rows) + 1;
     let mut from = 1;
-    while from < end {
-        let to = (from + STEP).min(end);
+    while from <= rows {
+        let to = (from + STEP).min(rows + 1);
         session.execute("BEGIN IMMEDIATE", [])?;
         match crowd {
             Crowd::Finished => {

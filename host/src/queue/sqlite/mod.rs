@@ -57,7 +57,7 @@ mod table_name;
 mod writer;
 
 pub use audit::Audit;
-pub use crowd::{Crowd, crowd};
+pub use crowd::{Crowd, CrowdError, crowd};
 pub use open::{OpenError, OpenMode};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
