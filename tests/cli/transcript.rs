@@ -289,6 +289,7 @@ fn plugin_run() {
     transcript.run(&["plugin", "run", "anwsers.wasm"]);
     transcript.run(&["plugin", "run", "echo.wasm", "{'n': 2}"]);
     transcript.run(&["plugin", "run", "echo.wasm", "--type", "a b"]);
+    transcript.run(&["plugin", "run", "echo.wasm", "--type", "folow"]);
     transcript.run(&["plugin", "run", "echo.wasm", "--timeout", "0s"]);
     assert!(!home.path("jobq.db").exists(), "no queue was made");
     transcript.check("plugin_run");

@@ -52,6 +52,59 @@ fn files_that_do_not_load_leave_the_old_version_serving_and_say_why() {
 }
 
 #[test]
+fn what_is_no_plugin_by_its_kind_is_told_and_holds_up_nobody() {
+    let home = Home::new("");
+    home.plugin("echo", "echo").plugin_bytes("native", b"\x7fELF\x02\x01\x01");
+    fs::write(home.path("plugins/fast.cwasm"), "\x7fELF").unwrap();
+    fs::create_dir(home.path("plugins/dir.wasm")).unwrap();
+    std::os::unix::fs::symlink("loop.wasm", home.path("plugins/loop.wasm")).unwrap();
+    fs::File::create(home.path("plugins/large.wasm")).unwrap().set_len(300 << 20).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(home.path("plugins/pipe.wasm")).status().unwrap();
+    assert!(made.success());
+    let daemon = home.daemon();
+    let said = home.jobq(&["enqueue", "echo", "[1]", "--wait=100s"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}");
+    for (name, why) in [
+        ("native", "native code"),
+        ("dir", "not a regular file"),
+        ("loop", "Too many levels of symbolic links"),
+        ("large", "more than the 256.0 MiB a plugin may have"),
+        ("pipe", "not a regular file"),
+    ] {
+        let reason = home.await_plugin(name, "broken")["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(why), "{name}: {reason}");
+    }
+    let said = home.jobq(&["plugin", "list"]);
+    assert!(!said.stdout.contains("fast"), "{}", said.stdout);
+    daemon.stop();
+}
+
+#[test]
+fn daemons_share_a_cache() {
+    let homes = [Home::new(""), Home::new("")];
+    let cache = homes[0].path("cache");
+    for home in &homes {
+        fs::write(home.path("jobq.toml"), format!("[plugins]\ncache_dir = {:?}\n", cache.display().to_string()))
+            .unwrap();
+        home.plugin("e", "echo").plugin("a", "answers");
+    }
+    let daemons: Vec<_> = homes.iter().map(Home::spawn).collect();
+    for home in &homes {
+        for (job_type, payload) in [("e", "[1]"), ("a", r#"{"do": "ok", "message": "[1]"}"#)] {
+            let said = home.jobq(&["enqueue", job_type, payload, "--wait=100s"]);
+            assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}");
+        }
+    }
+    daemons.into_iter().for_each(crate::home::Daemon::stop);
+    let mut endings: Vec<_> = fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().extension().unwrap().to_string_lossy().into_owned())
+        .collect();
+    endings.sort();
+    assert_eq!(endings, ["cwasm", "cwasm", "sha256", "sha256"], "each was kept once, and nothing half-written is left");
+}
+
+#[test]
 fn jobs_of_a_type_without_its_file_wait_and_do_not_fail() {
     let home = Home::new("[jobs.e]\nplugin = \"e.wasm\"\n");
     home.plugin("e", "echo").plugin("other", "echo");

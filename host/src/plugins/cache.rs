@@ -93,7 +93,8 @@ impl Cache {
             }
         }
         if freed > 0 {
-            tracing::info!("the cache of compiled plugins is rid of {freed} files that nobody has used for {KEPT:?}");
+            let kept = humantime::format_duration(KEPT);
+            tracing::info!("deleted {freed} files of compiled plugins that nobody has used for {kept}");
         }
     }
 

@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 200;
 const MOST_FRAMES: usize = 40;
 
 /// What the names of functions begin with that only carry out a panic or an abort.
-const MACHINERY: [&str; 6] = ["abort", "std::", "core::", "alloc::", "__rustc::", "rust_"];
+const MACHINERY: [&str; 4] = ["std::", "core::", "alloc::", "__rustc::"];
 
 /// The functions the guest was in, innermost first, one a line, with file and line where they are known; empty where
 /// nothing is.
@@ -67,7 +67,7 @@ impl Frame {
     }
 
     fn is_machinery(&self) -> bool {
-        MACHINERY.iter().any(|start| self.name.starts_with(start))
+        self.name == "abort" || MACHINERY.iter().any(|start| self.name.starts_with(start))
     }
 
     fn line(&self) -> String {

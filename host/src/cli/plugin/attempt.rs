@@ -40,7 +40,8 @@ pub(super) struct Attempt {
     r#type: String,
     attempt: u32,
     max_attempts: u32,
-    pub(super) outcome: &'static str,
+    #[serde(serialize_with = "as_word")]
+    pub(super) outcome: Outcome,
     /// Whether the handler said that no further attempt can help.
     pub(super) fatal: bool,
     /// The delay that the handler asked for.
@@ -155,7 +156,7 @@ impl Setup<'_> {
             r#type: self.job_type.to_string(),
             attempt,
             max_attempts,
-            outcome: outcome.as_str(),
+            outcome,
             fatal,
             after_ms: after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
             result,
@@ -171,6 +172,10 @@ impl Setup<'_> {
             limits: self.limits.clone(),
         }
     }
+}
+
+fn as_word<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(outcome.as_str())
 }
 
 /// An outcome taken apart.
@@ -204,23 +209,23 @@ impl Attempt {
     /// The exit code that tells how it ended.
     pub(super) fn code(&self) -> Code {
         match self.outcome {
-            "completed" => Code::Ok,
-            "snoozed" => Code::TryLater,
-            "failed" if !self.fatal => Code::TryLater,
-            "cancelled" => Code::Interrupted,
+            Outcome::Completed => Code::Ok,
+            Outcome::Snoozed => Code::TryLater,
+            Outcome::Failed if !self.fatal => Code::TryLater,
+            Outcome::Cancelled => Code::Interrupted,
             _ => Code::Died,
         }
     }
 
     /// Whether Ctrl-C stopped it.
     pub(super) fn was_stopped(&self) -> bool {
-        self.code() == Code::Interrupted
+        self.outcome == Outcome::Cancelled
     }
 
     /// Outcome, time, fuel and memory in one line.
     pub(super) fn summary(&self) -> String {
         let memory = |bytes: u64| ByteSize::b(bytes).display().iec().to_string();
-        let outcome = if self.fatal { "failed for good" } else { self.outcome };
+        let outcome = if self.fatal { "failed for good" } else { self.outcome.as_str() };
         let fuel = match (self.fuel, self.limits.fuel) {
             (Some(fuel), Some(limit)) => {
                 format!(", fuel {} of {}", render::count(fuel), render::count(limit))
@@ -258,7 +263,7 @@ impl Attempt {
 
     /// Says on stderr which jobs the guest asked for.
     pub(super) fn tell_follow_ups(&self) {
-        let made = if self.outcome == "completed" {
+        let made = if self.outcome == Outcome::Completed {
             "would enqueue"
         } else {
             "would not enqueue, for the attempt did not complete:"

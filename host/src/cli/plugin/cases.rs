@@ -142,14 +142,14 @@ impl Case {
     pub(super) fn difference(&self, run: &Attempt) -> Option<String> {
         let Expected { outcome, error, result, fatal, after_ms } = &self.expected;
         let said = run.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
-        let outcome = outcome.as_deref().unwrap_or("completed");
-        if outcome != run.outcome {
-            return Some(format!("expected {outcome}, got {}{said}", run.outcome));
+        let (wanted, got) = (outcome.as_deref().unwrap_or("completed"), run.outcome.as_str());
+        if wanted != got {
+            return Some(format!("expected {wanted}, got {got}{said}"));
         }
         if let Some(part) = error
             && !run.error.as_ref().is_some_and(|error| error.contains(part))
         {
-            return Some(format!("expected an error with {part:?}, got {}{said}", run.outcome));
+            return Some(format!("expected an error with {part:?}, got {got}{said}"));
         }
         if let Some(fatal) = fatal.filter(|fatal| *fatal != run.fatal) {
             let word = |fatal| if fatal { "a failure for good" } else { "a failure that is tried again" };

@@ -152,7 +152,7 @@ fn show(one: &Tried<'_>) -> anyhow::Result<()> {
     let name = one.name.map_or(String::new(), |name| format!(" {}", cell(name, SHOWN)));
     let result = one.run.result.as_deref().filter(|result| !result.is_empty());
     let result = result.map_or(String::new(), |result| format!(": {}", cell(result, SHOWN)));
-    let (line, outcome, took) = (one.line, one.run.outcome, one.run.took());
+    let (line, outcome, took) = (one.line, one.run.outcome.as_str(), one.run.took());
     output::print(&format!("{word} line {line}{name}: {outcome} after {took}{result}"))?;
     if let Some(difference) = &one.difference {
         difference.lines().try_for_each(|line| output::print(&format!("     {}", cell(line, usize::MAX))))?;

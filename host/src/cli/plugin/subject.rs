@@ -92,7 +92,13 @@ impl Subject {
 /// The type that was asked for, or the one the file would serve by its name.
 fn job_type(args: &Which, settings: &Settings) -> Result<JobType, Failure> {
     if let Some(asked) = &args.job_type {
-        return JobType::parse(asked).map_err(|error| Failure::usage(error.to_string()));
+        let job_type = JobType::parse(asked).map_err(|error| Failure::usage(error.to_string()))?;
+        if !settings.names(asked) && settings.file.is_some() {
+            let near = suggest::closest(asked, settings.plugins.types.keys().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            talk(format!("note: this runs by the defaults, for jobq.toml does not name `{asked}`{near}"));
+        }
+        return Ok(job_type);
     }
     let name = args.file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let stem = Path::new(&*name).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
