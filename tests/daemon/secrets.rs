@@ -84,6 +84,7 @@ fn only_who_runs_guests_needs_them() {
         assert_eq!(said.code, if command == ["run"] { 2 } else { 5 }, "{said:?}");
         let text = said.stdout + &said.stderr;
         assert!(text.contains("the secret `A` of `env` is not set") && text.contains("THE_SECRET"), "{text}");
+        assert_eq!(text.contains("types that can be served: answers, env, panic"), command == ["check"], "{text}");
     }
     let id = home.enqueue("env", "{}", &[]);
     assert_eq!(home.jobq(&["list"]).code, 0);

@@ -379,7 +379,7 @@ async fn nobody_at_home_is_an_error_that_says_so() {
     let (error, log) = refused(json!({"url": closed}), &[&closed]).await;
     assert!(error.contains("ConnectionRefused") && log.is_empty(), "{error} {log}");
     let (error, _) = refused(json!({"url": "http://nowhere.invalid"}), &["http://*.invalid"]).await;
-    assert!(error.contains("DnsError"), "{error}");
+    assert!(error.contains("ErrorCode::Dns"), "{error}");
 }
 
 #[tokio::test]
