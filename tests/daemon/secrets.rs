@@ -28,7 +28,10 @@ fn write(home: &Home, value: &str) {
 #[test]
 fn nothing_that_is_stored_or_shown_holds_one() {
     let home = home();
-    let daemon = home.daemon_with(&[("THE_SECRET", IN_VARIABLE), ("JOBQ_LOG", "debug")]);
+    let daemon = home.daemon_with(&[
+        ("THE_SECRET", IN_VARIABLE),
+        ("JOBQ_LOG", "debug,wasmtime_wasi=trace,wasmtime_wasi_http=trace"),
+    ]);
     let seen = home.jobq(&["enqueue", "env", "{}", "--wait=100s"]);
     assert!(seen.stdout.contains(r#""A":"[secret A]""#) && seen.stdout.contains(r#""B":"[secret B]""#), "{seen:?}");
     let panicked = home.jobq(&["enqueue", "panic", "{\"message\":\"m\"}", "--wait=100s"]);
@@ -84,6 +87,7 @@ fn only_who_runs_guests_needs_them() {
         assert_eq!(said.code, if command == ["run"] { 2 } else { 5 }, "{said:?}");
         let text = said.stdout + &said.stderr;
         assert!(text.contains("the secret `A` of `env` is not set") && text.contains("THE_SECRET"), "{text}");
+        assert_eq!(text.contains("types that can be served: answers, env, panic"), command == ["check"], "{text}");
     }
     let id = home.enqueue("env", "{}", &[]);
     assert_eq!(home.jobq(&["list"]).code, 0);

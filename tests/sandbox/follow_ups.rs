@@ -50,6 +50,8 @@ async fn any_other_type_is_denied_with_the_line_that_would_allow_it() {
         [json!({"denied": "`tested` may not enqueue `send_email`: \
             it needs `enqueue = [\"report\", \"send_email\"]` under `[jobs.tested]` in jobq.toml"})]
     );
+    let lines = run.tap.take_lines();
+    assert!(lines.len() == 1 && lines[0].message.starts_with("denied a follow-up job: `tested` may not"), "{lines:?}");
     assert!(run.follow_ups.0.lock().expect("not poisoned").is_empty());
 }
 

@@ -379,7 +379,7 @@ async fn nobody_at_home_is_an_error_that_says_so() {
     let (error, log) = refused(json!({"url": closed}), &[&closed]).await;
     assert!(error.contains("ConnectionRefused") && log.is_empty(), "{error} {log}");
     let (error, _) = refused(json!({"url": "http://nowhere.invalid"}), &["http://*.invalid"]).await;
-    assert!(error.contains("DnsError"), "{error}");
+    assert!(error.contains("ErrorCode::Dns"), "{error}");
 }
 
 #[tokio::test]
@@ -398,8 +398,10 @@ async fn a_server_that_never_answers_ends_with_the_attempt() {
     for begin in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"] {
         let mut server = Server::stalling(begin).await;
         let run = asking(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
-        let (report, _) = run.beside_a_neighbour().await;
+        let (report, lines) = run.beside_a_neighbour().await;
         assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+        let wanted = format!("when its time was up, requests were not over: {}", server.http());
+        assert_eq!(lines.iter().map(|line| &line.message).collect::<Vec<_>>(), [&wanted]);
         server.hangs_up().await;
     }
 }

@@ -84,8 +84,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         output::print(&serde_json::to_string_pretty(&config::schema())?)?;
         return Ok(Code::Ok);
     }
-    let findings = match context.load_to_run() {
-        Ok(settings) => look_around(&settings)?,
+    let findings = match context.load() {
+        Ok(settings) => {
+            let with_secrets = settings.clone().with_secrets(|name| std::env::var_os(name));
+            let mut findings = look_around(with_secrets.as_ref().unwrap_or(&settings))?;
+            findings.problems.extend(with_secrets.err().iter().flat_map(|error| error.problems().to_vec()));
+            findings
+        }
         Err(error) => Findings { problems: error.problems().to_vec(), ..Findings::default() },
     };
     let Findings { problems, notes, ungranted, types } = &findings;

@@ -106,6 +106,14 @@ pub(super) fn read(
     sources
 }
 
+/// Whether what stands under `secrets`, or under a key that was to be that, may be no description of where they are but the secrets.
+pub(super) fn holds_a_value(value: &Value) -> bool {
+    match &value.shape {
+        Shape::Table(table) => table.entries.iter().any(|entry| !is_source(&entry.value)),
+        _ => true,
+    }
+}
+
 fn is_source(value: &Value) -> bool {
     let Shape::Table(table) = &value.shape else { return false };
     table.entries.iter().all(|entry| matches!(entry.key.as_str(), "env" | "file"))

@@ -4,6 +4,7 @@ use super::check::sections_with;
 use super::file::{Entry, Shape, Table, Value};
 use super::place::Origin;
 use super::problem::{Findings, Problem, shown};
+use super::secrets;
 use super::setting::Setting;
 use super::suggest;
 
@@ -69,7 +70,14 @@ impl<'a, 'f> Section<'a, 'f> {
     }
 
     fn unknown(&self, entry: &Entry) -> Problem {
-        let problem = Problem::new(format!("unknown key `{}` in [{}]", shown(&entry.key), self.path));
+        let what = format!("unknown key `{}` in [{}]", shown(&entry.key), self.path);
+        if suggest::closest(&entry.key, ["secrets"]).is_some() && secrets::holds_a_value(&entry.value) {
+            // Not with its line.
+            let (line, _) = entry.key_place.line_and_column();
+            let what = format!("{}:{line}: {what}", entry.key_place.source.text.name());
+            return Problem::new(what).cure("`secrets` stands under [jobs.NAME], and says where each is to be found");
+        }
+        let problem = Problem::new(what);
         match suggest::closest(&entry.key, self.keys.iter().copied()) {
             Some(near) if entry.key_place.origin() == Origin::Variable => {
                 let path = format!("{}.{near}", self.path).replace('.', "__");

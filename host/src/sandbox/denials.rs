@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::grants::DirGrant;
 use super::output::Output;
 
-/// Paths that are named. Runtimes look for files of their own when they start; what failed last is what mattered.
-const MAX_PATHS: usize = 3;
+/// Denials of one kind that are named. Runtimes look for files of their own when they start; what failed last is what mattered.
+const MOST: usize = 3;
 
 /// Bytes of a path that are repeated in the log.
 const MAX_PATH: usize = 200;
@@ -20,6 +20,8 @@ pub(super) struct Denials {
     ungranted: VecDeque<String>,
     /// Paths that were to be changed, each with the name of its read-only directory.
     read_only: VecDeque<(String, String)>,
+    /// What the guest was told about follow-up jobs that its type may not enqueue.
+    follow_ups: VecDeque<String>,
     sockets: bool,
 }
 
@@ -48,6 +50,11 @@ impl Denials {
         }
     }
 
+    /// A follow-up job was denied, for this reason.
+    pub(super) fn no_follow_up(&mut self, why: &str) {
+        remember(&mut self.follow_ups, why.to_owned());
+    }
+
     /// The guest asked for a socket, or for the addresses of a name.
     pub(super) fn no_sockets(&mut self) {
         self.sockets = true;
@@ -69,6 +76,7 @@ impl Denials {
                  `dirs` under `{table}` in jobq.toml"
             ));
         }
+        self.follow_ups.iter().for_each(|why| output.say(format!("denied a follow-up job: {why}")));
         if self.sockets {
             output.say(
                 "denied a socket: no type gets one; requests go through `wasi:http`, to where `http` in jobq.toml allows"
@@ -80,7 +88,7 @@ impl Denials {
 
 fn remember<T: PartialEq>(list: &mut VecDeque<T>, entry: T) {
     list.retain(|known| *known != entry);
-    if list.len() == MAX_PATHS {
+    if list.len() == MOST {
         list.pop_front();
     }
     list.push_back(entry);

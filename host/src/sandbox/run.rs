@@ -130,6 +130,9 @@ fn report(
     output.finish();
     let host = store.data();
     let failed = !matches!(outcome, Outcome::Completed(_) | Outcome::Snoozed(_) | Outcome::Stopped);
+    if matches!(outcome, Outcome::TimedOut(_)) {
+        host.guard.tell_open();
+    }
     host.denials.tell(host.gate.job_type(), failed, output);
     Report { outcome, duration, fuel, peak_memory: memory.peak() }
 }

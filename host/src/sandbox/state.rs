@@ -23,7 +23,7 @@ use super::output::Output;
 pub(super) struct Host {
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    guard: Guard,
+    pub(super) guard: Guard,
     dirs: Vec<DirGrant>,
     table: ResourceTable,
     pub(super) denials: Denials,

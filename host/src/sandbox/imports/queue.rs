@@ -6,7 +6,11 @@ use crate::sandbox::state::Host;
 
 impl Queue for Host {
     async fn enqueue(&mut self, job: NewJob) -> wasmtime::Result<Result<String, EnqueueError>> {
-        Ok(self.gate.enqueue(job.into()).await.map_err(EnqueueError::from))
+        let enqueued = self.gate.enqueue(job.into()).await;
+        if let Err(FollowUpError::Denied(why)) = &enqueued {
+            self.denials.no_follow_up(why);
+        }
+        Ok(enqueued.map_err(EnqueueError::from))
     }
 }
 

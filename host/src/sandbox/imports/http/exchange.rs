@@ -30,7 +30,10 @@ const MAX_HEAD: usize = 64 << 10;
 /// Header lines of a response.
 const MAX_HEADERS: usize = 200;
 
-/// How long each step may take; never longer than the attempt itself.
+/// How much longer than its attempt a request may take: it is the end of the attempt that ends it then, and the log can say so.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+
+/// How long each step may take.
 struct Pace {
     connected: Instant,
     first_byte: Duration,
@@ -40,7 +43,7 @@ struct Pace {
 impl Pace {
     fn new(options: RequestOptions, deadline: std::time::Instant) -> Self {
         let now = Instant::now();
-        let left = deadline.saturating_duration_since(now.into_std());
+        let left = deadline.saturating_duration_since(now.into_std()) + AFTERWARDS;
         let within = |asked: Option<Duration>| asked.unwrap_or(left).min(left);
         Self {
             connected: now + within(options.connect_timeout.or(Some(CONNECT))),

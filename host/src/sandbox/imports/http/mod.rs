@@ -69,6 +69,11 @@ impl Guard {
         context
     }
 
+    /// The attempt has run out of time: its log is told what it may have waited for.
+    pub(in crate::sandbox) fn tell_open(&self) {
+        self.policy.say_open();
+    }
+
     /// Where a request goes, if it may go there.
     fn admit(&mut self, request: &Request<WasiBody>) -> Result<Origin, Error> {
         let origin = Origin::of(request.uri()).map_err(|error| self.refuse(request, error))?;
@@ -113,7 +118,7 @@ impl WasiHttpHooks for Guard {
             Ok(origin) => origin,
             Err(error) => return Box::new(async { Err(error) }),
         };
-        let Some(slot) = Slot::take(&self.policy, MAX_OPEN) else {
+        let Some(slot) = Slot::take(&self.policy, &origin, MAX_OPEN) else {
             self.policy.say(format!(
                 "denied a request to {origin}: one attempt may have {MAX_OPEN} connections at once, and one whose response \
                  has not been read counts"

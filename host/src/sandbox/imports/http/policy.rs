@@ -1,8 +1,7 @@
 //! What the requests of one attempt are held to, and what its log is told of those that are refused.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::sandbox::denials::table_of;
@@ -22,23 +21,33 @@ pub(super) struct Policy {
     job_type: String,
     output: Arc<Output>,
     said: Mutex<Vec<String>>,
-    open: AtomicUsize,
+    /// Where the connections that stand go.
+    open: Mutex<Vec<Origin>>,
 }
 
 /// One of the connections that an attempt may have; free again when it is dropped.
-pub(super) struct Slot(Arc<Policy>);
+pub(super) struct Slot {
+    policy: Arc<Policy>,
+    origin: Origin,
+}
 
 impl Slot {
     /// Takes one, if fewer than `most` are taken.
-    pub(super) fn take(policy: &Arc<Policy>, most: usize) -> Option<Self> {
-        let slot = Self(Arc::clone(policy));
-        (policy.open.fetch_add(1, Ordering::Relaxed) < most).then_some(slot)
+    pub(super) fn take(policy: &Arc<Policy>, origin: &Origin, most: usize) -> Option<Self> {
+        let mut open = policy.open();
+        (open.len() < most).then(|| {
+            open.push(origin.clone());
+            Self { policy: Arc::clone(policy), origin: origin.clone() }
+        })
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        let mut open = self.policy.open();
+        if let Some(at) = open.iter().position(|origin| *origin == self.origin) {
+            open.swap_remove(at);
+        }
     }
 }
 
@@ -51,7 +60,7 @@ impl Policy {
         output: Arc<Output>,
     ) -> Self {
         let job_type = job_type.to_owned();
-        Self { granted, max_response, deadline, job_type, output, said: Mutex::default(), open: AtomicUsize::new(0) }
+        Self { granted, max_response, deadline, job_type, output, said: Mutex::default(), open: Mutex::default() }
     }
 
     pub(super) fn allows(&self, origin: &Origin) -> bool {
@@ -76,6 +85,20 @@ impl Policy {
         let mut list: Vec<_> = self.granted.iter().map(|grant| format!("\"{grant}\"")).collect();
         list.push(format!("\"{origin}\""));
         format!("`http = [{}]` under `{}` in jobq.toml", list.join(", "), table_of(&self.job_type))
+    }
+
+    /// Names the requests that are not over; their attempt has run out of time.
+    pub(super) fn say_open(&self) {
+        let mut waiting: Vec<String> = self.open().iter().map(ToString::to_string).collect();
+        waiting.sort();
+        waiting.dedup();
+        if !waiting.is_empty() {
+            self.say(format!("when its time was up, requests were not over: {}", waiting.join(", ")));
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<Origin>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a line into the log of the attempt, unless it stands there.
