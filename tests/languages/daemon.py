@@ -18,8 +18,8 @@ memory = "64MiB"
 backoff = { base = "5s", max = "1h", jitter = 0.0 }
 """
 
-# How long anything may take before the suite gives up on it. Compiling Python on a busy machine takes a minute.
-PATIENCE = 300
+# How long anything may take before the suite gives up on it. Compiling Python takes minutes where much else is going on.
+PATIENCE = 900
 
 
 class Daemon:
