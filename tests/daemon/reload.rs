@@ -89,10 +89,10 @@ fn daemons_share_a_cache() {
         home.plugin("e", "echo").plugin("a", "answers");
     }
     let daemons: Vec<_> = homes.iter().map(Home::spawn).collect();
-    for home in &homes {
+    for (home, daemon) in homes.iter().zip(&daemons) {
         for (job_type, payload) in [("e", "[1]"), ("a", r#"{"do": "ok", "message": "[1]"}"#)] {
             let said = home.jobq(&["enqueue", job_type, payload, "--wait=100s"]);
-            assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}");
+            assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}\n{}", daemon.log());
         }
     }
     daemons.into_iter().for_each(crate::home::Daemon::stop);

@@ -121,6 +121,24 @@ fn many_that_open_at_once_all_succeed() {
 }
 
 #[test]
+fn a_queue_that_another_is_just_making_is_not_taken_for_a_foreign_table() {
+    let file = File::new();
+    let _kept = file.store();
+    for round in 0..200 {
+        let options = named(&file, &format!("queue_{round}"));
+        let barrier = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    SqliteStore::open(options.clone(), OpenMode::Create).unwrap();
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn the_file_is_in_wal_mode() {
     let file = File::new();
     let full = Options { durability: Durability::Full, ..file.options() };

@@ -41,9 +41,12 @@ pub(super) fn migrate(
     mode: OpenMode,
     patience: Option<Duration>,
 ) -> Result<(), OpenError> {
-    if missing(connection, table, mode)?.is_empty() {
+    // All of one look in one snapshot: between two, another process may have made the queue, and it would seem foreign.
+    let snapshot = connection.unchecked_transaction()?;
+    if missing(&snapshot, table, mode)?.is_empty() {
         return Ok(());
     }
+    drop(snapshot);
     let transaction = patiently(patience, || Transaction::new_unchecked(connection, TransactionBehavior::Immediate))?;
     let missing = missing(&transaction, table, mode)?;
     transaction.execute_batch(REGISTRY)?;
