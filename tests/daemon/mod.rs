@@ -11,3 +11,4 @@ mod secrets;
 mod settings;
 mod shipped;
 mod shutdown;
+mod webhook;

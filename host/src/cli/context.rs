@@ -72,6 +72,11 @@ impl Context {
         self.load()?.with_secrets(|name| std::env::var_os(name))
     }
 
+    /// The settings with the secrets of one type, to run guests of it.
+    pub(super) fn load_to_try(&self, job_type: &JobType) -> Result<Settings, config::ConfigError> {
+        self.load()?.with_secrets_of_none_but(job_type).with_secrets(|name| std::env::var_os(name))
+    }
+
     /// The queue of the settings.
     pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<SqliteStore> {
         Ok(SqliteStore::open(store_options(settings, Some(PATIENCE)), mode)?)

@@ -166,6 +166,13 @@ fn is_variable(name: &str) -> bool {
 }
 
 impl Settings {
+    /// Forgets the secrets of every other type, for who runs guests of this one only.
+    #[must_use]
+    pub fn with_secrets_of_none_but(mut self, job_type: &JobType) -> Self {
+        self.secrets.retain(|source| source.job_type == *job_type);
+        self
+    }
+
     /// Reads the secrets of every type and puts them among its grants. `variable` looks into the environment of the daemon.
     ///
     /// # Errors

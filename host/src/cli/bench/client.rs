@@ -78,9 +78,8 @@ struct Paced {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let settings = context.settings()?;
-    let options = rig::options(&settings);
-    let subject = args.subject.read(&settings)?;
+    let subject = args.subject.read(&context.settings()?)?;
+    let options = rig::options(&context.load_to_try(&subject.job_type)?);
     let (report, delivery) = args.place.run(async |ground| measure(args, &subject, &options, &ground).await)?;
     output::one(context.format(), &report, || people(&report))?;
     Delivery::require([delivery])?;

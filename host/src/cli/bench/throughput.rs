@@ -116,9 +116,10 @@ struct Run {
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let mut options = rig::options(&settings);
+    let subject = args.subject.read(&settings)?;
+    let mut options = rig::options(&context.load_to_try(&subject.job_type)?);
     options.concurrency = args.concurrency.unwrap_or(options.concurrency);
-    let cases = cases(args, args.subject.read(&settings)?)?;
+    let cases = cases(args, subject)?;
     let reports = args.place.run(async |ground| {
         let machine = Machine::look(&ground);
         let (mut reports, mut progress) = (Vec::new(), Progress::on_stderr());

@@ -66,7 +66,7 @@ enum Work {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let subject = Subject::of(&args.subject, context)?;
+    let subject = Subject::of(&args.subject, context)?.with_secrets(context)?;
     let work = read(args.payload.as_deref().unwrap_or("{}"), subject.settings.worker.rules.max_payload)?;
     let sandbox = subject.sandbox()?;
     let version = subject.load(&sandbox, &subject.cache()).map_err(|error| subject.unloadable(&error))?;

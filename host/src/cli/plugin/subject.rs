@@ -39,6 +39,13 @@ impl Subject {
         Ok(Self { file: args.file.clone(), job_type, settings, rule })
     }
 
+    /// With the secrets of its type: what a guest is run on.
+    pub(super) fn with_secrets(self, context: &Context) -> anyhow::Result<Self> {
+        let settings = context.load_to_try(&self.job_type)?;
+        let rule = Arc::clone(settings.worker.rules.of(self.job_type.as_str()));
+        Ok(Self { settings, rule, ..self })
+    }
+
     /// The engine its type runs on.
     pub(super) fn metering(&self) -> Metering {
         self.rule.limits.metering()
