@@ -1,5 +1,6 @@
 //! One attempt, from a free slot to its report.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,15 +51,17 @@ impl Sandbox {
         let output = Arc::new(Output::new(plugin.kind(), limits, grants.secrets.clone(), tap));
         let gate = Gate::new(call.job_type.clone(), grants, follow_ups);
         let (wasi, job) = wasi::of(plugin.kind(), call, grants, &output);
-        let wasi = match within(deadline, output.tap(), wasi::with_dirs(wasi, &grants.dirs)).await {
+        let wasi = match within(deadline, output.tap(), pin!(wasi::with_dirs(wasi, &grants.dirs))).await {
             Ok(Ok(wasi)) => wasi,
             Ok(Err(message)) => return Report::unstarted(Outcome::Failed { message, after: None }),
             Err(cut) => return Report::unstarted(cut.while_opening_dirs()),
         };
         let host = Host::new(wasi, self.handles, limits, grants, Arc::clone(&output), gate, deadline);
         let mut store = store(plugin, host, limits);
-        let run = plugin.enter(&mut store, job.as_ref());
-        let end = within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()));
+        let end = {
+            let run = pin!(plugin.enter(&mut store, job.as_ref()));
+            within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()))
+        };
         let end = end.map(|answer| redacted(answer, &grants.secrets));
         let duration = start.elapsed();
         let frames = match &end {
@@ -78,7 +81,7 @@ async fn slot<'a>(plugin: &'a Plugin, tap: &Tap) -> Option<tokio::sync::Semaphor
     }
 }
 
-/// Waits for `work`, which ends by itself, by the clock, or because it is told to.
+/// Waits for `work`, which ends by itself, by the clock, or because it is told to. A large future is better pinned than moved here.
 async fn within<T>(end: Instant, tap: &Tap, work: impl Future<Output = T>) -> Result<T, Cut> {
     tokio::select! {
         biased;
