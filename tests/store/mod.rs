@@ -27,6 +27,7 @@ mod retry_many;
 mod select;
 mod snooze;
 mod sqlite;
+mod standing;
 mod text;
 
 use std::any::Any;

@@ -8,6 +8,7 @@ mod job;
 mod record;
 mod retry;
 pub mod sqlite;
+mod standing;
 mod state;
 mod store;
 mod summary;
@@ -21,6 +22,7 @@ pub use job::{
 };
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
 pub use retry::{Backoff, Next, Policies, Policy};
+pub use standing::{StandingAnswer, StandingClaim};
 pub use state::{Event, Outcome, Status};
 pub use store::{Store, StoreError};
 pub use summary::summary;

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::{
     AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine, Moved,
     NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
-    Status,
+    StandingClaim, Status,
 };
 
 /// A queue of jobs that outlives the process.
@@ -28,6 +28,12 @@ pub trait Store: Send + Sync + 'static {
     /// Leases due jobs: within a type by priority (higher first), then `scheduled_at`, then insertion; across types by the same order.
     /// The cost depends on the jobs taken, not on how many are finished, due later, or of types that are not wanted.
     async fn claim(&self, claim: Claim) -> Result<Claims, StoreError>;
+
+    /// Leaves a claim for the next jobs that are added through this store; it replaces the one before. A store that cannot do
+    /// that forgets it, so nobody may count on an answer.
+    fn stand_by(&self, claim: StandingClaim) {
+        _ = claim;
+    }
 
     /// Extends leases and returns those that are no longer valid, with the reason.
     async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError>;

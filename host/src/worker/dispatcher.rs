@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::ahead::Ahead;
 use super::pool::{Event, Shared};
 use super::{Options, run};
-use crate::queue::{Claim, Claimed, Claims, JobType, Lease, StoreError, Want};
+use crate::queue::{Claim, Claimed, Claims, JobType, Lease, StandingClaim, StoreError, Want};
 
 /// A job that was claimed ahead and has not started by then is given back, so that another daemon may run it.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -42,6 +42,8 @@ pub(super) struct Dispatcher {
     running: usize,
     tallies: HashMap<JobType, Tally>,
     claiming: bool,
+    /// What was left with the store while there is nothing to claim.
+    standing: Option<StandingClaim>,
     /// Whether a claim may find something.
     hungry: bool,
     /// Whether the last claim left something out because its type is at its limit.
@@ -64,6 +66,7 @@ impl Dispatcher {
             running: 0,
             tallies: HashMap::new(),
             claiming: false,
+            standing: None,
             hungry: true,
             held_back: false,
             wakes: 0,
@@ -93,6 +96,7 @@ impl Dispatcher {
 
     /// After the last claim: waits for its answer and gives everything back that has not started.
     async fn finish(mut self, mut inbox: mpsc::UnboundedReceiver<Event>) {
+        self.withdraw();
         while self.claiming {
             match inbox.recv().await {
                 Some(event) => self.take(event),
@@ -181,25 +185,57 @@ impl Dispatcher {
 
     /// Claims if there is room and a reason to look.
     fn claim(&mut self) {
-        if self.claiming || !self.hungry {
+        if !self.hungry {
             return;
         }
-        let slots = self.slots();
-        let free = slots.saturating_sub(self.running + self.ready.len());
-        let (wants, ahead) = self.wants(slots, free);
-        let limit = free + ahead;
-        if wants.is_empty() {
-            self.hungry = free == 0 && self.hungry;
+        self.withdraw();
+        if self.claiming {
+            return;
+        }
+        let Some(claim) = self.wanted() else {
+            self.hungry = self.free() == 0;
             self.next_look = Instant::now() + self.options.borrow().max_poll_interval;
             return;
-        }
+        };
         self.claiming = true;
-        let claim = Claim { wants, limit, lease: self.options.borrow().lease, worker: self.shared.worker.clone() };
         let (shared, wake) = (self.shared.clone(), self.wakes);
         tokio::spawn(async move {
             let answer = shared.store.claim(claim).await;
             _ = shared.events.send(Event::Claimed { answer, wake });
         });
+    }
+
+    /// Leaves the claim that found nothing with the store, for jobs that are added in this process.
+    fn stand_by(&mut self) {
+        let Some(claim) = self.wanted() else { return };
+        let (standing, answer) = StandingClaim::new(claim);
+        self.shared.store.stand_by(standing.clone());
+        self.standing = Some(standing.clone());
+        let (shared, wake) = (self.shared.clone(), self.wakes);
+        tokio::spawn(async move {
+            let answer = answer.await.unwrap_or(Err(StoreError::Closed));
+            if !standing.is_withdrawn() {
+                _ = shared.events.send(Event::Claimed { answer, wake });
+            }
+        });
+    }
+
+    /// Takes back what was left with the store; where that is too late, its answer is waited for like that of any claim.
+    fn withdraw(&mut self) {
+        if let Some(standing) = self.standing.take() {
+            self.claiming |= !standing.withdraw();
+        }
+    }
+
+    /// A claim of all that can be taken now; `None` when that is nothing.
+    fn wanted(&mut self) -> Option<Claim> {
+        let (wants, ahead) = self.wants(self.slots(), self.free());
+        let (limit, lease) = (self.free() + ahead, self.options.borrow().lease);
+        (!wants.is_empty()).then(|| Claim { wants, limit, lease, worker: self.shared.worker.clone() })
+    }
+
+    fn free(&self) -> usize {
+        self.slots().saturating_sub(self.running + self.ready.len())
     }
 
     /// What can be taken now of each type, and how much of it ahead of a free slot.
@@ -228,6 +264,7 @@ impl Dispatcher {
 
     fn claimed(&mut self, answer: Result<Claims, StoreError>, wake: u64) {
         self.claiming = false;
+        self.standing = None;
         let (poll, longest) = (self.options.borrow().poll_interval, self.options.borrow().max_poll_interval);
         let claims = match answer {
             Ok(claims) => claims,
@@ -240,8 +277,12 @@ impl Dispatcher {
             self.hungry = self.wakes != wake;
             self.next_look = Instant::now() + claims.next_due.map_or(self.pause, |due| due.min(self.pause));
             self.pause = (self.pause * 2).clamp(poll, longest.max(poll));
+            if !self.hungry {
+                self.stand_by();
+            }
             return;
         }
+        self.hungry = true;
         self.pause = poll;
         let since = Instant::now();
         for job in claims.jobs {

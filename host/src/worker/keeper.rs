@@ -23,6 +23,7 @@ pub(super) async fn keep(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     let mut renewed = Instant::now();
     let mut rescue_from = Instant::now();
     let mut last_beat = Instant::now();
+    let mut rescued = Instant::now();
     loop {
         let lease = options.borrow().lease;
         let beat = BEAT.min(lease / 4);
@@ -46,7 +47,9 @@ pub(super) async fn keep(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
             }
             Err(error) => tracing::warn!("cannot look after running attempts: {error}"),
         }
-        if Instant::now() >= rescue_from && renewed.elapsed() < lease / 2 {
+        let is_sure = Instant::now() >= rescue_from && renewed.elapsed() < lease / 2;
+        if is_sure && rescued.elapsed() >= lease / 10 {
+            rescued = Instant::now();
             rescuer::rescue(&shared).await;
         }
     }

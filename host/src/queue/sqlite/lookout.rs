@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use rusqlite::{Connection, Result};
+use rusqlite::Result;
 use tokio::sync::oneshot;
 
 use super::open;
@@ -35,8 +35,8 @@ struct Ask {
 impl Lookout {
     pub(super) fn start(database: PathBuf) -> io::Result<Self> {
         let (asks, asked) = mpsc::channel();
-        let mut post = Post { database, connection: None, seen: None };
-        let thread = thread::Builder::new().name("jobq-lookout".to_owned()).spawn(move || post.keep(&asked))?;
+        let post = Post { database, asked, waiting: Vec::new(), looked: None };
+        let thread = thread::Builder::new().name("jobq-lookout".to_owned()).spawn(move || post.keep())?;
         Ok(Self { asks: Mutex::new(Some(asks)), thread: Mutex::new(Some(thread)) })
     }
 
@@ -60,61 +60,65 @@ impl Lookout {
     }
 }
 
-/// The thread's side: its connection, opened when it is first needed and again after an error.
+/// The thread's side: who waits, and when it looked for them the last time.
 struct Post {
     database: PathBuf,
-    connection: Option<Connection>,
-    seen: Option<i64>,
+    asked: Receiver<Ask>,
+    waiting: Vec<Ask>,
+    looked: Option<Instant>,
 }
 
 impl Post {
-    fn keep(&mut self, asked: &Receiver<Ask>) {
-        let mut waiting: Vec<Ask> = Vec::new();
-        let mut looked = None;
+    /// Looks through one connection after the other: a new one after each error.
+    fn keep(mut self) {
+        while self.until_due() {
+            if let Err(error) = self.watch() {
+                self.answer(&Err(StoreError::from(error)));
+            }
+        }
+    }
+
+    /// Looks through one connection until nobody can ask any more.
+    fn watch(&mut self) -> Result<()> {
+        let connection = open::read_only(&self.database)?;
+        let mut data_version = connection.prepare(DATA_VERSION)?;
+        let mut seen = None;
         loop {
-            waiting.retain(|ask| !ask.reply.is_closed());
-            let next = waiting.iter().map(|ask| due(looked, ask.pace)).min();
+            let version: i64 = data_version.query_row([], |row| row.get(0))?;
+            if seen.replace(version) != Some(version) {
+                self.answer(&Ok(()));
+            }
+            if !self.until_due() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes asks until it is time to look for one of them; `false` when nobody can ask any more.
+    fn until_due(&mut self) -> bool {
+        loop {
+            self.waiting.retain(|ask| !ask.reply.is_closed());
+            let next = self.waiting.iter().map(|ask| due(self.looked, ask.pace)).min();
             let asked = match next {
-                None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(next) => asked.recv_timeout(next.saturating_duration_since(Instant::now())),
+                None => self.asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(next) => self.asked.recv_timeout(next.saturating_duration_since(Instant::now())),
             };
             match asked {
-                Ok(ask) => waiting.push(ask),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(ask) => self.waiting.push(ask),
+                Err(RecvTimeoutError::Disconnected) => return false,
                 Err(RecvTimeoutError::Timeout) => {
-                    looked = Some(Instant::now());
-                    self.answer(&mut waiting);
+                    self.looked = Some(Instant::now());
+                    return true;
                 }
             }
         }
     }
 
-    fn answer(&mut self, waiting: &mut Vec<Ask>) {
-        let answer = match self.look() {
-            Ok(false) => return,
-            Ok(true) => Ok(()),
-            Err(error) => {
-                self.connection = None;
-                Err(StoreError::from(error))
-            }
-        };
-        for ask in waiting.drain(..) {
+    fn answer(&mut self, answer: &Result<(), StoreError>) {
+        for ask in self.waiting.drain(..) {
             // Whoever stopped waiting does not want to know.
             let _ = ask.reply.send(answer.clone());
         }
-    }
-
-    /// Whether there is another version than the last time.
-    fn look(&mut self) -> Result<bool> {
-        let connection = match &self.connection {
-            Some(connection) => connection,
-            None => {
-                self.seen = None;
-                self.connection.insert(open::read_only(&self.database)?)
-            }
-        };
-        let version = connection.prepare_cached(DATA_VERSION)?.query_row([], |row| row.get(0))?;
-        Ok(self.seen.replace(version) != Some(version))
     }
 }
 

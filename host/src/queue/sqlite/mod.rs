@@ -17,7 +17,7 @@ use self::writer::{Place, Writer};
 use super::{
     AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease,
     LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
-    Selection, Stale, Status, Store, StoreError, Timestamp,
+    Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp,
 };
 
 mod attempts;
@@ -163,11 +163,15 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
-        self.writer.write(Place::First, jobs, |db, jobs| enqueue::enqueue(db, jobs)).await
+        self.writer.write(Place::Added, jobs, |db, jobs| enqueue::enqueue(db, jobs)).await
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
         self.writer.look_then_write(Place::Last, claim, claim::look, claim::claim).await
+    }
+
+    fn stand_by(&self, claim: StandingClaim) {
+        self.writer.stand_by(claim);
     }
 
     async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError> {

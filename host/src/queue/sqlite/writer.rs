@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::session::Session;
-use super::{TableName, fault};
-use crate::queue::StoreError;
+use super::{TableName, claim, fault};
+use crate::queue::{Claim, Claims, StandingClaim, StoreError};
 
 /// More commands than this wait for the next transaction.
 const MOST: usize = 1024;
@@ -31,6 +31,8 @@ const REMINDER: Duration = Duration::from_secs(5);
 /// Where a command stands among those of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
+    /// Adds jobs, which a standing claim may take in the same transaction.
+    Added,
     /// Before all that name a job.
     First,
     /// By the row of its job, so that neighbouring pages are written together.
@@ -58,6 +60,13 @@ struct Common {
     /// Where the first command came from.
     runtime: OnceLock<Handle>,
     commits: AtomicU64,
+    standing: Mutex<Option<StandingClaim>>,
+}
+
+impl Common {
+    fn standing(&self) -> MutexGuard<'_, Option<StandingClaim>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 enum Message {
@@ -81,6 +90,11 @@ impl Writer {
     /// Transactions that were committed since the start; those that only looked do not count.
     pub(super) fn commits(&self) -> u64 {
         self.common.commits.load(Ordering::Relaxed)
+    }
+
+    /// Makes `claim` in the next transaction that adds jobs.
+    pub(super) fn stand_by(&self, claim: StandingClaim) {
+        *self.common.standing() = Some(claim);
     }
 
     /// Runs `write` in the next transaction.
@@ -260,8 +274,18 @@ impl Desk<'_> {
             }
             next = self.waiting.try_recv().ok();
         }
+        if batch.iter().any(|step| step.place() == Place::Added) {
+            batch.extend(self.standing_claim());
+        }
         batch.sort_by_key(|step| step.place());
         (batch, matches!(next, Some(Message::Close)))
+    }
+
+    /// The claim that somebody left for when jobs are added.
+    fn standing_claim(&self) -> Option<Box<dyn Step>> {
+        let (request, reply) = self.common.standing().take()?.take()?;
+        let write: Write<Claim, Claims> = claim::claim;
+        Some(Box::new(Command { place: Place::Last, request, look: None, write, outcome: None, reply }))
     }
 
     /// Answers what needs no write, where nothing in the batch does, and returns the rest.
