@@ -97,13 +97,10 @@ class Daemon:
         """The job and its first attempt, as soon as that has ended."""
 
         def look():
-            log = self.show(id)["attempts_log"]
-            return log and log[0]["outcome"]
+            job = self.show(id)
+            return (job, job["attempts_log"][0]) if job["attempts_log"] else None
 
-        wait(f"the first attempt of job {id}", look)
-        # `show` reads the job before its attempts: only a later look has both as they were left.
-        job = self.show(id)
-        return job, job["attempts_log"][0]
+        return wait(f"the first attempt of job {id}", look)
 
     def ended(self, id: str) -> dict:
         """The job, as soon as it is completed, dead or cancelled."""

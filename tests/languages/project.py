@@ -23,11 +23,8 @@ class Project:
         self.dir = parent / name
         self.language = language
         self.jobq = jobq
-        if can(jobq, "plugin", "new"):
-            kind = ["--program"] if language.program else []
-            said(jobq, "plugin", "new", name, "--lang", language.lang, *kind, "--dir", str(parent))
-        else:
-            copy_template(language, name, self.dir)
+        kind = ["--program"] if language.program else []
+        said(jobq, "plugin", "new", name, "--lang", language.lang, *kind, "--dir", str(parent))
         self.build_env = {}
         self.readme = (self.dir / "README.md").read_text()
 
@@ -63,10 +60,9 @@ class Project:
 
     def try_once(self) -> bool:
         """What the README tries first: one attempt without a daemon."""
-        if can(self.jobq, "plugin", "run"):
-            printed = said(self.jobq, "plugin", "run", str(self.wasm), '{"n": 2}')
-            if json.loads(printed) != {"doubled": 4}:
-                raise CommandFailed(f"`jobq plugin run` printed {printed}")
+        printed = said(self.jobq, "plugin", "run", str(self.wasm), '{"n": 2}')
+        if json.loads(printed) != {"doubled": 4}:
+            raise CommandFailed(f"`jobq plugin run` printed {printed}")
         return True
 
     def names_missing_tool(self, env: dict) -> bool:
@@ -86,39 +82,11 @@ class Project:
         )
 
 
-def can(jobq: str, *command: str) -> bool:
-    """Whether this jobq has a command."""
-    return subprocess.run([jobq, *command, "--help"], capture_output=True).returncode == 0
-
-
 def said(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise CommandFailed(f"{' '.join(command)}\nexit status {done.returncode}\n{done.stderr}")
     return done.stdout
-
-
-def copy_template(language: Language, name: str, target: pathlib.Path) -> None:
-    """What `jobq plugin new` does, for a jobq that cannot do it yet."""
-    template = REPO / "templates" / language.template
-    for source in files(template):
-        parts = [fill(part, name) for part in source.relative_to(template).parts]
-        parts[-1] = ".gitignore" if parts[-1] == "gitignore" else parts[-1].removesuffix(".in")
-        path = target.joinpath(*parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            path.write_text(fill(source.read_text(), name))
-        except UnicodeDecodeError:
-            path.write_bytes(source.read_bytes())
-        shutil.copymode(source, path)
-    if language.program:
-        return
-    shutil.copytree(REPO / "wit", target / "wit")
-    if language.lang == "rust":
-        for part in ("src", "wit", "examples"):
-            shutil.copytree(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
-        for part in ("Cargo.toml", "README.md"):
-            shutil.copy(REPO / "guest-sdk" / part, target / "jobq-guest" / part)
 
 
 def fill(text: str, name: str) -> str:

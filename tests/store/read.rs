@@ -2,7 +2,7 @@
 
 use jobq::queue::{Counts, Filter, Id, Status};
 
-use super::{Queue, claim, job, keyed};
+use super::{Queue, claim, job, keyed, receipt};
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
@@ -10,6 +10,7 @@ async fn what_is_not_there_is_not_found() {
     let id = Id::parse("nobody").unwrap();
     assert_eq!(queue.store.find(&id).await.unwrap(), None);
     assert_eq!(queue.store.attempts(&id).await.unwrap(), []);
+    assert_eq!(queue.store.history(&id).await.unwrap(), None);
     assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
     assert_eq!(queue.store.holder("nothing", None).await.unwrap(), None);
 }
@@ -70,4 +71,24 @@ async fn the_holder_of_a_key_may_leave_itself_out() {
     assert_eq!(queue.store.holder("k", None).await.unwrap(), Some(id.clone()));
     assert_eq!(queue.store.holder("k", Some(claimed.lease)).await.unwrap(), None);
     assert_eq!(queue.store.holder("k", Some(other.lease)).await.unwrap(), Some(id));
+}
+
+/// A store that read one after the other would now and then show an attempt that had ended beside a job that was running.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_and_its_attempts_are_of_one_moment() {
+    let queue = Queue::fresh();
+    for _ in 0..100 {
+        let id = queue.add(job("work")).await;
+        let claimed = queue.claim(1).await.remove(0);
+        let store = queue.store.clone();
+        let end = tokio::spawn(async move { store.complete(receipt(&claimed), "done".into(), vec![]).await });
+        loop {
+            let (job, attempts) = queue.store.history(&id).await.unwrap().unwrap();
+            assert_eq!(job.status == Status::Completed, attempts.len() == 1, "{job:?} {attempts:?}");
+            if job.status == Status::Completed {
+                break;
+            }
+        }
+        end.await.unwrap().unwrap();
+    }
 }

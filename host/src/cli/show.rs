@@ -26,10 +26,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
-    let (job, attempts) = context.block_on(async {
-        let job = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
-        Ok((job, store.attempts(&args.id).await?))
-    })?;
+    let found = context.block_on(async { Ok(store.history(&args.id).await?) })?;
+    let (job, attempts) = found.ok_or_else(|| no_such_job(&args.id))?;
     let attempts: Vec<Attempt> = attempts.into_iter().map(Attempt::from).collect();
     let mut object = render::job(&job);
     object["attempts_log"] = serde_json::to_value(&attempts)?;

@@ -101,6 +101,9 @@ pub trait Store: Send + Sync + 'static {
     /// The last 100 attempts of a job that have ended, oldest first.
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError>;
 
+    /// One job with its [`attempts`](Self::attempts), both as of the same moment.
+    async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError>;
+
     /// What a job's attempts logged, in order, after the first `skip` lines.
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError>;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rusqlite::{Result, Row};
 
-use super::row;
 use super::session::Session;
-use crate::queue::{AttemptRecord, Digest, Id, Outcome};
+use super::{find, row};
+use crate::queue::{AttemptRecord, Digest, Id, Job, Outcome};
 
 const OF_JOB: &str = r#"
 SELECT attempt, outcome, error, lease, started_at, duration_ms, fuel, peak_memory_bytes, digest FROM "jobs__attempts"
@@ -15,6 +15,11 @@ ORDER BY lease"#;
 
 pub(super) fn attempts(db: &Session<'_>, id: &Id) -> Result<Vec<AttemptRecord>> {
     db.all(OF_JOB, [id.as_str()], read)
+}
+
+pub(super) fn history(db: &Session<'_>, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>> {
+    let Some(job) = find::find(db, id)? else { return Ok(None) };
+    Ok(Some((job, attempts(db, id)?)))
 }
 
 fn read(row: &Row<'_>) -> Result<AttemptRecord> {

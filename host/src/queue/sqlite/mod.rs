@@ -299,6 +299,11 @@ impl Store for SqliteStore {
         self.readers.read(move |db| attempts::attempts(db, &id)).await
     }
 
+    async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| attempts::history(db, &id)).await
+    }
+
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
         let id = id.clone();
         self.readers.read(move |db| logs::logs(db, &id, skip)).await
