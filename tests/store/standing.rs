@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{StandingClaim, Status, Store};
+use jobq::queue::{StandingClaim, Status};
 use tokio::time::timeout;
 
 use super::{Queue, claim, job};
