@@ -189,3 +189,15 @@ impl Home {
         daemon
     }
 }
+
+#[test]
+fn a_wait_for_a_plugin_that_does_not_load_says_so() {
+    let home = Home::new("");
+    home.plugin_bytes("junk", b"not a plugin");
+    let daemon = home.daemon();
+    home.await_plugin("junk", "broken");
+    let said = home.jobq(&["enqueue", "junk", "{}", "--wait=200ms"]);
+    assert_eq!(said.code, 124, "{said:?}");
+    assert!(said.stderr.contains("no running daemon can load the plugin of `junk`: `jobq plugin list`"), "{said:?}");
+    daemon.stop();
+}

@@ -92,4 +92,15 @@ fn only_who_runs_guests_needs_them() {
     let id = home.enqueue("env", "{}", &[]);
     assert_eq!(home.jobq(&["list"]).code, 0);
     assert_eq!(home.show(&id)["status"], "pending");
+
+    let env = home.path("plugins/env.wasm").display().to_string();
+    let said = home.jobq(&["plugin", "inspect", &env, "-o", "json"]);
+    let inspected: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    let imports = inspected["imports"].as_array().unwrap();
+    let named = |import: &&serde_json::Value| {
+        import["interface"].as_str().is_some_and(|name| name.starts_with("wasi:cli/environment"))
+    };
+    let environment = imports.iter().find(named).unwrap();
+    assert_eq!(environment["access"]["is"], "granted", "{environment}");
+    assert_eq!(home.jobq(&["plugin", "run", &env, "{}"]).code, 2, "it runs guests");
 }

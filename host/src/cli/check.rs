@@ -163,7 +163,7 @@ const CURE: &str = "put a .wasm that loads into the plugin directory, or take th
 /// What the plugin of a type imports although the type is not granted it: it runs, and is denied when it calls.
 fn check_imports(name: &str, settings: &Settings, version: &Version, written: &Written, findings: &mut Findings) {
     let rule = settings.worker.rules.of(name);
-    let missing = needs::missing(&needs::needs(version.plugin(), &rule.grants));
+    let missing = needs::missing(&needs::needs(version.plugin(), name, settings));
     let (unasked, wanted): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_unasked);
     for what in wanted {
         let note = format!("type `{name}` imports {}, which it is not granted under `[jobs.{name}]`", what.text);

@@ -13,6 +13,8 @@ const SILENCE: Duration = Duration::from_secs(20);
 pub(super) enum Server {
     /// A daemon serves it.
     Serving,
+    /// Daemons are running, and none can load its plugin.
+    Broken,
     /// Daemons are running, and none serves it.
     Elsewhere,
     /// No daemon is running.
@@ -26,15 +28,24 @@ impl Server {
         if living.is_empty() {
             return Ok(Self::Nobody);
         }
-        let mut plugins = living.iter().flat_map(|daemon| &daemon.plugins);
-        let serves = plugins.any(|plugin| plugin.job_type == job_type && plugin.state != "missing");
-        Ok(if serves { Self::Serving } else { Self::Elsewhere })
+        let plugins = living.iter().flat_map(|daemon| &daemon.plugins);
+        let plugins = plugins.filter(|plugin| plugin.job_type == job_type && plugin.state != "missing");
+        // A broken file with a digest has an older version that serves.
+        let broken: Vec<bool> = plugins.map(|plugin| plugin.state == "broken" && plugin.digest.is_none()).collect();
+        Ok(match broken[..] {
+            [] => Self::Elsewhere,
+            _ if broken.iter().all(|broken| *broken) => Self::Broken,
+            _ => Self::Serving,
+        })
     }
 
     /// What to do about it, where somebody has to do something.
     pub(super) fn advice(self, job_type: &str) -> Option<String> {
         match self {
             Self::Serving => None,
+            Self::Broken => {
+                Some(format!("no running daemon can load the plugin of `{job_type}`: `jobq plugin list` says why"))
+            }
             Self::Elsewhere => Some(format!("no running daemon serves `{job_type}`: see `jobq plugin list`")),
             Self::Nobody => Some("no daemon is running on this queue: `jobq run` starts one".to_owned()),
         }

@@ -42,6 +42,11 @@ impl Settings {
         self.plugins.types.contains_key(job_type)
     }
 
+    /// The variables that a type is given as secrets, whether they have been read or not.
+    pub fn secret_names(&self, job_type: &str) -> impl Iterator<Item = &str> {
+        self.secrets.iter().filter(move |source| source.job_type().as_str() == job_type).map(SecretSource::name)
+    }
+
     /// Bytes of the highest memory limit of all types: what one slot of the sandbox's pool must hold.
     pub fn max_memory(&self) -> usize {
         let rules = &self.worker.rules;

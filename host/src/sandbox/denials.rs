@@ -1,11 +1,9 @@
 //! What a guest asked for in vain, and the lines of the settings that would allow it.
 
-use std::collections::VecDeque;
-
 use super::grants::DirGrant;
 use super::output::Output;
 
-/// Denials of one kind that are named. Runtimes look for files of their own when they start; what failed last is what mattered.
+/// Denials of one kind that are named. What was denied first is what mattered: runtimes go on to look for the sources of a traceback.
 const MOST: usize = 3;
 
 /// Bytes of a path that are repeated in the log.
@@ -17,11 +15,11 @@ pub(super) struct Denials {
     /// The directories that were handed to the guest: handle, name, whether it may write there.
     given: Vec<(u32, String, bool)>,
     /// Paths in no directory that is granted.
-    ungranted: VecDeque<String>,
+    ungranted: Vec<String>,
     /// Paths that were to be changed, each with the name of its read-only directory.
-    read_only: VecDeque<(String, String)>,
+    read_only: Vec<(String, String)>,
     /// What the guest was told about follow-up jobs that its type may not enqueue.
-    follow_ups: VecDeque<String>,
+    follow_ups: Vec<String>,
     sockets: bool,
 }
 
@@ -70,7 +68,7 @@ impl Denials {
             ));
         }
         for path in self.ungranted.iter().filter(|_| failed) {
-            let dir = path.rsplit_once('/').map_or("/", |(dir, _)| if dir.is_empty() { "/" } else { dir });
+            let dir = directory(path);
             output.say(format!(
                 "denied {path}: no directory is granted there; it needs {{ host = \"DIRECTORY\", guest = {dir:?} }} in \
                  `dirs` under `{table}` in jobq.toml"
@@ -86,12 +84,15 @@ impl Denials {
     }
 }
 
-fn remember<T: PartialEq>(list: &mut VecDeque<T>, entry: T) {
-    list.retain(|known| *known != entry);
-    if list.len() == MOST {
-        list.pop_front();
+fn remember<T: PartialEq>(list: &mut Vec<T>, entry: T) {
+    if list.len() < MOST && !list.contains(&entry) {
+        list.push(entry);
     }
-    list.push_back(entry);
+}
+
+/// What has to be granted for `path`. Nobody means the root: a name there is itself the directory.
+fn directory(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(dir, _)| if dir.is_empty() { path } else { dir })
 }
 
 /// `path` as the guest sees it, short enough for a line.

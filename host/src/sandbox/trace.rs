@@ -30,7 +30,17 @@ pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>) -
     }
     let machinery = frames.iter().take_while(|frame| frame.is_machinery()).count();
     let told = if machinery < frames.len() { &frames[machinery..] } else { &frames[..] };
-    told.iter().take(MOST_FRAMES).map(Frame::line).collect()
+    lines(told)
+}
+
+/// One line a frame; a recursion is told once, with how often.
+fn lines(frames: &[Frame]) -> String {
+    let same = frames.chunk_by(|one, next| one == next).take(MOST_FRAMES);
+    let told = same.map(|frames| match frames {
+        [frame, rest @ ..] if rest.len() > 1 => format!("{}, and {} times more", frame.line(), rest.len()),
+        frames => frames.iter().map(Frame::line).collect(),
+    });
+    told.collect()
 }
 
 /// Looks up lines away from the threads that run guests.
@@ -105,7 +115,7 @@ pub(super) fn story(last_words: &str, error: &Error, frames: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::{Frame, lines, readable};
 
     #[test]
     fn hashes_are_left_out_of_names() {
@@ -117,5 +127,12 @@ mod tests {
         ] {
             assert_eq!(readable(name), expected);
         }
+    }
+
+    #[test]
+    fn a_recursion_is_told_once() {
+        let frame = |name: &str| Frame { name: name.to_owned(), place: None };
+        let frames = ["leaf", "deeper", "deeper", "deeper", "twice", "twice", "handle"].map(frame);
+        assert_eq!(lines(&frames), "\n  at leaf\n  at deeper, and 2 times more\n  at twice\n  at twice\n  at handle");
     }
 }

@@ -92,6 +92,9 @@ fn case(number: usize, line: &[u8], max_payload: usize) -> Result<Case, String> 
     let text = std::str::from_utf8(line)
         .map_err(|error| format!(", column {}: this is not UTF-8", error.valid_up_to() + 1))?;
     let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
+    if let Some(misspelt) = misspelt(&keys) {
+        return Err(format!(": unknown key `{misspelt}`, did you mean `expect`?"));
+    }
     if !(keys.contains_key("payload") && keys.contains_key("expect")) {
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| placed(&error))?;
         let payload = payload(text.trim_ascii(), max_payload)?;
@@ -108,6 +111,13 @@ fn case(number: usize, line: &[u8], max_payload: usize) -> Result<Case, String> 
         attempt: written.attempt,
         expected: expected(written.expect)?,
     })
+}
+
+/// The key beside `payload` that was meant to be `expect`.
+fn misspelt(keys: &BTreeMap<String, IgnoredAny>) -> Option<&str> {
+    let is_case = keys.contains_key("payload") && !keys.contains_key("expect");
+    let near = |key: &&String| suggest::closest(key, ["expect"]).is_some();
+    is_case.then(|| keys.keys().find(near))?.map(String::as_str)
 }
 
 fn payload(text: &str, max: usize) -> Result<Payload, String> {
@@ -216,6 +226,8 @@ mod tests {
         assert_eq!(problem("\"a\" 1"), ", column 5: trailing characters");
         let unknown = problem(r#"{"payload": 1, "expect": 2, "exspect": 3}"#);
         assert!(unknown.starts_with(", column 37: unknown field `exspect`"), "{unknown}");
+        let misspelt = problem(r#"{"payload": 1, "expct": 2}"#);
+        assert_eq!(misspelt, ": unknown key `expct`, did you mean `expect`?");
         assert_eq!(case(1, b"\"\xff\"", 100).unwrap_err(), ", column 2: this is not UTF-8");
     }
 

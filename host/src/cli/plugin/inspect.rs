@@ -126,7 +126,8 @@ fn report(subject: &Subject, bytes: &[u8], digest: [u8; 32], loaded: Option<&Ver
         memory: Memory { minimum_bytes: plugin.map(Plugin::minimum_memory), limit_bytes: limits.memory },
         fuel: limits.fuel,
         compiled,
-        imports: plugin.map_or_else(Vec::new, |plugin| needs::needs(plugin, &subject.rule.grants)),
+        imports: plugin
+            .map_or_else(Vec::new, |plugin| needs::needs(plugin, subject.job_type.as_str(), &subject.settings)),
     }
 }
 

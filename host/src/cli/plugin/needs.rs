@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::config::Settings;
 use crate::sandbox::{Grants, Interface, Plugin};
 
 /// Whether a type may use an interface.
@@ -26,10 +27,17 @@ pub(in crate::cli) struct Need {
     pub(in crate::cli) access: Access,
 }
 
-/// Everything a plugin imports, in its own order.
-pub(in crate::cli) fn needs(plugin: &Plugin, grants: &Grants) -> Vec<Need> {
+/// Everything a plugin of `job_type` imports, in its own order.
+pub(in crate::cli) fn needs(plugin: &Plugin, job_type: &str, settings: &Settings) -> Vec<Need> {
+    let grants = &settings.worker.rules.of(job_type).grants;
     let need = |Interface { name, functions }| {
-        let access = access(&name, grants);
+        let access = match bare(&name) {
+            "wasi:cli/environment" => {
+                let names = grants.env.keys().map(String::as_str).chain(settings.secret_names(job_type));
+                by_names(names, "env = { NAME = \"value\" }")
+            }
+            _ => access(&name, grants),
+        };
         Need { interface: name, functions, access }
     };
     plugin.interfaces().into_iter().map(need).collect()
@@ -73,10 +81,6 @@ fn bare(interface: &str) -> &str {
 fn access(interface: &str, grants: &Grants) -> Access {
     match bare(interface) {
         "jobq:handler/queue" => by_names(grants.enqueue.iter().map(String::as_str), "enqueue = [\"other_type\"]"),
-        "wasi:cli/environment" => {
-            let names = grants.env.keys().map(String::as_str).chain(grants.secrets.names());
-            by_names(names, "env = { NAME = \"value\" }")
-        }
         name if name.starts_with("wasi:filesystem/") => {
             let dirs = grants.dirs.iter().map(|dir| dir.guest.as_str());
             by_names(dirs, "dirs = [{ host = \"data\", guest = \"/data\" }]")

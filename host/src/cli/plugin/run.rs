@@ -21,12 +21,12 @@ const SHOWN: usize = 100;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-It runs as the daemon would run it: by the limits and grants of its type in jobq.toml where there is one, but without
-queue, retries and follow-up jobs, which are only listed. The result goes to stdout, what the handler says to stderr.
+It runs as the daemon would run it: by the limits and grants of its type in jobq.toml where there is one, but without \
+queue, retries and follow-up jobs, which are only listed. The result goes to stdout, what the handler says to stderr. \
 The exit code tells the outcome: 0 completed, 75 retry or snooze, 100 fatal, trap or limit, 5 not loadable.
 
-A file that ends in .ndjson has a payload a line, and each must complete. A line {\"payload\": ..., \"expect\": ...} is
-a test case: expect is the result as JSON, or {\"outcome\": \"failed\", \"error\": \"part of the message\"} with any of
+A file that ends in .ndjson has a payload a line, and each must complete. A line {\"payload\": ..., \"expect\": ...} is \
+a test case: expect is the result as JSON, or {\"outcome\": \"failed\", \"error\": \"part of the message\"} with any of \
 outcome, error, result, fatal and after_ms; name and attempt may stand beside it. Exit code 1 says that one failed.
 
 Examples:

@@ -56,10 +56,13 @@ impl Subject {
         Sandbox::new(sandbox::Options { slots: 1, max_memory: self.settings.max_memory() })
     }
 
-    /// The compiled code of the project; none is kept where there is no project.
+    /// The compiled code of the project, and of the user where there is no project.
     pub(super) fn cache(&self) -> Cache {
         let dir = &self.settings.plugins.cache_dir;
-        if self.settings.file.is_some() || dir.is_dir() { Cache::open(dir) } else { Cache::none() }
+        if self.settings.file.is_some() || dir.is_dir() {
+            return Cache::open(dir);
+        }
+        users_cache().map_or(Cache::none(), |dir| Cache::open(&dir))
     }
 
     /// Loads the file as the daemon would.
@@ -120,4 +123,11 @@ fn job_type(args: &Which, settings: &Settings) -> Result<JobType, Failure> {
         talk(format!("note: this runs by the defaults; jobq.toml has {name} serve {types}, which `--type` takes"));
     }
     Ok(job_type)
+}
+
+/// Where programs keep for a user what they can make again.
+fn users_cache() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(caches.join("jobq"))
 }
