@@ -99,6 +99,23 @@ fn a_database_that_is_deleted_under_the_daemon_ends_it_with_an_error() {
 }
 
 #[test]
+fn a_write_ahead_log_that_is_deleted_under_the_daemon_ends_it_too() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let mut daemon = home.daemon();
+    home.enqueue("echo", "1", &["--wait=100s"]);
+    // It is known by now: what follows cannot be written before the daemon has looked once.
+    eventually("the daemon to have looked", || {
+        (home.count("SELECT count(*) FROM jobs__daemons WHERE seen_at > started_at") > 0).then_some(())
+    });
+    for name in ["jobq.db-wal", "jobq.db-shm"] {
+        _ = std::fs::remove_file(home.path(name));
+    }
+    assert_eq!(daemon.await_end().code(), Some(1));
+    assert!(daemon.log().contains("jobq.db-wal` was deleted or replaced"), "{}", daemon.log());
+}
+
+#[test]
 fn guests_that_hang_in_the_file_system_do_not_cost_others_their_leases() {
     let settings = "[worker]\nlease = \"1s\"\nconcurrency = 120\n[jobs.files]\nmax_attempts = 1\ntimeout = \"200ms\"\n\
         concurrency = 110\ndirs = [{ host = \"in\", guest = \"/in\" }]\n";

@@ -53,3 +53,63 @@ async fn debug_information_that_makes_no_sense_does_no_harm() {
         assert!(text.contains("\n  at inner"), "{text}");
     }
 }
+
+/// A custom section as it stands at the end of a module.
+fn custom(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut content = vec![u8::try_from(name.len()).expect("a short name")];
+    content.extend(name.as_bytes());
+    content.extend(data);
+    let mut section = vec![0];
+    let mut length = content.len();
+    loop {
+        let low = u8::try_from(length & 0x7f).expect("seven bits");
+        length >>= 7;
+        section.push(if length > 0 { low | 0x80 } else { low });
+        if length == 0 {
+            break;
+        }
+    }
+    section.extend(content);
+    section
+}
+
+/// Whoever follows inlined functions into each other does it as often as the file says, and a stack has an end.
+#[tokio::test]
+async fn functions_inlined_into_each_other_without_end_do_no_harm() {
+    const DEPTH: usize = 300_000;
+    let whole_range = [0_u32.to_le_bytes(), 0x7fff_ffff_u32.to_le_bytes()].concat();
+    // Forms: a unit with lines and a range, a function with a range, one that is inlined and says of which.
+    let abbreviations = b"\x01\x11\x01\x10\x17\x11\x01\x12\x06\0\0\x02\x2e\x01\x11\x01\x12\x06\0\0\
+        \x03\x1d\x01\x11\x01\x12\x06\x31\x13\0\0\0";
+    let unit = [&b"\x01"[..], &0_u32.to_le_bytes(), &whole_range, b"\x02", &whole_range].concat();
+    let inlined = [&b"\x03"[..], &whole_range, &u32::try_from(11 + unit.len()).expect("small").to_le_bytes()].concat();
+    let mut info = [&4_u16.to_le_bytes()[..], &0_u32.to_le_bytes(), b"\x04", &unit].concat();
+    info.extend(inlined.repeat(DEPTH));
+    info.extend(vec![0; DEPTH + 2]);
+    let info = [&u32::try_from(info.len()).expect("32 bits").to_le_bytes()[..], &info].concat();
+    let files = b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01\0f.c\0\0\0\0\0";
+    let rows = b"\0\x05\x02\0\0\0\0\x01\0\x01\x01";
+    let size = u32::try_from(files.len()).expect("small").to_le_bytes();
+    let lines = [&4_u16.to_le_bytes()[..], &size, files, rows].concat();
+    let lines = [&u32::try_from(lines.len()).expect("small").to_le_bytes()[..], &lines].concat();
+
+    let text = module_doing("", "unreachable");
+    let mut module = wat::parse_str(&text).expect("the text of a module");
+    for (name, data) in [(".debug_abbrev", &abbreviations[..]), (".debug_line", &lines), (".debug_info", &info)] {
+        module.extend(custom(name, data));
+    }
+    let plugin = load(&embed(module), Metering::Time).expect("a handler");
+    let Outcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
+    assert!(text.contains("\n  at handle"), "{text}");
+}
+
+/// Undone, this name of C++ would say itself sixteen times over, fourteen times in a row.
+#[tokio::test]
+async fn a_name_that_grows_without_end_is_told_as_it_stands() {
+    let digit = |number: usize| b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] as char;
+    let parts = (0..14).map(|number| format!("S_I{}E", format!("S{}_", digit(number)).repeat(16)));
+    let name = format!("_Z1f1AI{}E{}", "i".repeat(16), parts.collect::<String>());
+    let run = Run::handler_doing(&format!("(func ${name} unreachable)"), &format!("(call ${name})"));
+    let Outcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
+    assert!(text.contains("\n  at _Z1f1AIiiiiiiiiiiiiiiiiES_IS0_S0_") && text.len() < 1000, "{text}");
+}

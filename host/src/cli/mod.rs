@@ -36,6 +36,8 @@ use tracing_subscriber::EnvFilter;
 use context::{Context, Global};
 use exit::Code;
 
+use crate::sandbox::LOG_BOUNDS;
+
 /// Background jobs in SQLite, handled by WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(name = "jobq", version, max_term_width = 100, after_help = format!("{HELP}\n\n{}", exit::HELP))]
@@ -154,6 +156,8 @@ fn start_log(default_level: &str) {
         }
         None => EnvFilter::new(default_level),
     };
+    let bounds = LOG_BOUNDS.into_iter().flat_map(str::parse);
+    let filter = bounds.fold(filter, EnvFilter::add_directive);
     let colour = terminal::has_colour(&std::io::stderr());
     // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);

@@ -31,15 +31,6 @@ pub(super) struct DebugInfo {
     one_at_a_time: Mutex<()>,
 }
 
-/// A function of the source, and the place in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spot {
-    /// `None`: the function of the frame itself.
-    pub(super) function: Option<String>,
-    /// `src/lib.rs:12:5`
-    pub(super) place: Option<String>,
-}
-
 /// Where a frame is in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
@@ -85,8 +76,11 @@ impl DebugInfo {
         None
     }
 
-    /// What the source says of each address, innermost function first; nothing where it is not known.
-    pub(super) fn spots(&self, addresses: &[Address]) -> Vec<Vec<Spot>> {
+    /// The line of the source for each address, `src/lib.rs:12:5`, where it is known.
+    ///
+    /// Only the tables of lines are read. The tree of functions would tell which were inlined, but whoever walks it follows
+    /// a hostile file as deep as that likes.
+    pub(super) fn places(&self, addresses: &[Address]) -> Vec<Option<String>> {
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let section = |id: gimli::SectionId| {
@@ -98,7 +92,7 @@ impl DebugInfo {
             let offset = address.offset.filter(|_| address.module == self.module)?;
             (started.elapsed() < PATIENCE).then(|| look_up(&context, offset.checked_sub(self.code)?))?
         };
-        addresses.iter().map(|address| known(address).unwrap_or_default()).collect()
+        addresses.iter().map(known).collect()
     }
 }
 
@@ -114,19 +108,8 @@ impl Module {
     }
 }
 
-/// The functions at an address of the code, the innermost first: all but the last were inlined.
-fn look_up(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Option<Vec<Spot>> {
-    let mut frames = context.find_frames(address).skip_all_loads().ok()?;
-    let mut spots = Vec::new();
-    while let Ok(Some(frame)) = frames.next() {
-        let place = frame.location.and_then(|location| {
-            let (file, line) = (location.file?, location.line?);
-            Some(location.column.map_or(format!("{file}:{line}"), |column| format!("{file}:{line}:{column}")))
-        });
-        let function = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-        spots.push(Spot { function, place });
-    }
-    // The frame itself has a name already, which is the better one.
-    spots.last_mut()?.function = None;
-    Some(spots)
+fn look_up(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Option<String> {
+    let location = context.find_location(address).ok()??;
+    let (file, line) = (location.file?, location.line?);
+    Some(location.column.map_or(format!("{file}:{line}"), |column| format!("{file}:{line}:{column}")))
 }

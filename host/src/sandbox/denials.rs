@@ -2,6 +2,7 @@
 
 use super::grants::DirGrant;
 use super::output::Output;
+use super::secrets::Secrets;
 
 /// Denials of one kind that are named. What was denied first is what mattered: runtimes go on to look for the sources of a traceback.
 const MOST: usize = 3;
@@ -12,6 +13,8 @@ const MAX_PATH: usize = 200;
 /// The denials of one attempt, but for requests, which speak for themselves.
 #[derive(Default)]
 pub(super) struct Denials {
+    /// Not to be named; replaced before a path is cut.
+    secrets: Secrets,
     /// The directories that were handed to the guest: handle, name, whether it may write there.
     given: Vec<(u32, String, bool)>,
     /// Paths in no directory that is granted.
@@ -24,6 +27,10 @@ pub(super) struct Denials {
 }
 
 impl Denials {
+    pub(super) fn new(secrets: Secrets) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
     /// A directory of `dirs` was handed to the guest under this handle.
     pub(super) fn give(&mut self, handle: u32, guest: &str, dirs: &[DirGrant]) {
         let write = dirs.iter().any(|dir| dir.guest == guest && dir.write);
@@ -37,14 +44,16 @@ impl Denials {
 
     /// There is no directory for `path`, which starts at the root.
     pub(super) fn no_directory(&mut self, path: &str) {
-        remember(&mut self.ungranted, under("/", path));
+        let path = self.under("/", path);
+        remember(&mut self.ungranted, path);
     }
 
     /// A change of `path` was not permitted. Where the directory is writable, that has another reason than its grant.
     pub(super) fn no_change(&mut self, handle: u32, path: &str) {
         let read_only = |given: &&(u32, String, bool)| given.0 == handle && !given.2;
         if let Some((_, guest, _)) = self.given.iter().find(read_only) {
-            remember(&mut self.read_only, (under(guest, path), guest.clone()));
+            let entry = (self.under(guest, path), guest.clone());
+            remember(&mut self.read_only, entry);
         }
     }
 
@@ -56,6 +65,16 @@ impl Denials {
     /// The guest asked for a socket, or for the addresses of a name.
     pub(super) fn no_sockets(&mut self) {
         self.sockets = true;
+    }
+
+    /// `path` as the guest sees it, short enough for a line.
+    fn under(&self, dir: &str, path: &str) -> String {
+        let path = self.secrets.redact(path.to_owned());
+        let path = &path[..path.floor_char_boundary(MAX_PATH)];
+        match path {
+            "" | "." => dir.to_owned(),
+            _ => format!("{}/{}", dir.trim_end_matches('/'), path.trim_start_matches("./").trim_start_matches('/')),
+        }
     }
 
     /// Tells the log. That a file is missing is told only of an attempt that failed: most guests look for some in vain.
@@ -93,15 +112,6 @@ fn remember<T: PartialEq>(list: &mut Vec<T>, entry: T) {
 /// What has to be granted for `path`. Nobody means the root: a name there is itself the directory.
 fn directory(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(dir, _)| if dir.is_empty() { path } else { dir })
-}
-
-/// `path` as the guest sees it, short enough for a line.
-fn under(dir: &str, path: &str) -> String {
-    let path = &path[..path.floor_char_boundary(MAX_PATH)];
-    match path {
-        "" | "." => dir.to_owned(),
-        _ => format!("{}/{}", dir.trim_end_matches('/'), path.trim_start_matches("./").trim_start_matches('/')),
-    }
 }
 
 /// The table of a job type, as it is written in the settings.

@@ -102,7 +102,7 @@ impl Gate {
 
     /// Names the line of the settings that would allow it.
     fn advice(&self, wanted: &str) -> String {
-        let wanted: String = wanted.chars().take(64).collect();
+        let wanted: String = self.secrets.redact(wanted.to_owned()).chars().take(64).collect();
         let all: Vec<_> = self.granted.iter().chain([&wanted]).map(|name| format!("{name:?}")).collect();
         let (job_type, list, table) = (&self.job_type, all.join(", "), table_of(&self.job_type));
         format!("`{job_type}` may not enqueue `{wanted}`: it needs `enqueue = [{list}]` under `{table}` in jobq.toml")

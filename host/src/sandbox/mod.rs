@@ -47,6 +47,6 @@ pub use load_error::LoadError;
 pub use origin::{HttpGrant, OriginError};
 pub use outcome::{Outcome, Report};
 pub use plugin::{Interface, Kind, Plugin};
-pub use secrets::{LONGEST_SECRET, SHORTEST_SECRET, Secret, Secrets};
+pub use secrets::{LOG_BOUNDS, LONGEST_SECRET, SHORTEST_SECRET, Secret, Secrets};
 pub use tap::{Line, Source, Tap};
 pub use version::version;

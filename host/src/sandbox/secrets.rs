@@ -12,6 +12,10 @@ pub const SHORTEST_SECRET: usize = 8;
 /// Bytes of the longest secret.
 pub const LONGEST_SECRET: usize = 8 << 10;
 
+/// The most that a program's own log may tell of the libraries below, as directives of tracing's `EnvFilter`: at finer levels
+/// they write down the arguments of a guest's calls, secrets among them.
+pub const LOG_BOUNDS: [&str; 2] = ["wasmtime_wasi=info", "wasmtime_wasi_http=info"];
+
 /// A value that does not show itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
@@ -138,9 +142,14 @@ fn forms_of(name: &str, value: &str) -> Vec<Form> {
     let mut texts: Vec<String> = Vec::new();
     for plain in std::iter::once(value).chain(lines) {
         let json = in_json(plain);
-        let slashes = json.replace('/', "\\/");
-        let (ascii, ascii_slashes) = (in_ascii(&json), in_ascii(&slashes));
-        texts.extend([plain.to_owned(), json, slashes, ascii, ascii_slashes]);
+        let spellings = [json.replace('/', "\\/"), for_html(&json), json];
+        for text in spellings {
+            let (lower, upper) =
+                (in_ascii(&text, |unit| format!("\\u{unit:04x}")), in_ascii(&text, |unit| format!("\\u{unit:04X}")));
+            texts.extend([text, lower, upper]);
+        }
+        // As the host of an address.
+        texts.extend([plain.to_owned(), plain.to_ascii_lowercase()]);
     }
     texts.sort();
     texts.dedup();
@@ -152,14 +161,19 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
+/// As encoders write it whose output may stand in a page, Go's among them.
+fn for_html(json: &str) -> String {
+    json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+}
+
 /// As encoders write it that leave nothing but ASCII.
-fn in_ascii(json: &str) -> String {
+fn in_ascii(json: &str, escape: impl Fn(&mut u16) -> String) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_ascii() {
             text.push(c);
         } else {
-            text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+            text.extend(c.encode_utf16(&mut [0; 2]).iter_mut().map(&escape));
         }
     }
     text
@@ -188,6 +202,7 @@ mod tests {
             serde_json::Value::from(value).to_string(),
             r#"{"k":"a\/b\"c\\d\u00e9\ud83d\ude00\n"}"#.to_owned(),
             r#"{"k":"a/b\"c\\d\u00e9\ud83d\ude00\n"}"#.to_owned(),
+            r#"{"k":"a/b\"c\\d\u00E9\uD83D\uDE00\n"}"#.to_owned(),
         ] {
             let redacted = secrets.redact(format!("<{text}>"));
             assert!(
@@ -195,6 +210,13 @@ mod tests {
                 "{redacted}"
             );
         }
+    }
+
+    #[test]
+    fn what_encoders_do_for_pages_and_hosts_in_addresses_are_known() {
+        let secrets = secrets("P&ss<word>+1");
+        assert_eq!(secrets.redact(r"{\u0026} P\u0026ss\u003cword\u003e+1".into()), r"{\u0026} [secret KEY]");
+        assert_eq!(secrets.redact("http://p&ss<word>+1.example".into()), "http://[secret KEY].example");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Host {
             guard: Guard::new(grants, limits, deadline, gate.job_type(), Arc::clone(&output)),
             dirs: grants.dirs.clone(),
             table,
-            denials: Denials::default(),
+            denials: Denials::new(grants.secrets.clone()),
             memory: Memory::new(limits.memory),
             output,
             gate,

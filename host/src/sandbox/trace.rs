@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use wasmtime::{Error, FrameInfo, WasmBacktrace};
 
-use super::debug_info::{Address, DebugInfo, Spot};
+use super::debug_info::{Address, DebugInfo};
 
 /// Bytes of the name of a frame; generic Rust and C++ names grow long.
 const LONGEST_NAME: usize = 200;
 
-/// Frames that are told, inlined ones included.
+/// Bytes of the longest mangled name that is worth undoing.
+const MOST_MANGLED: usize = 4 << 10;
+
+/// Frames that are told.
 const MOST_FRAMES: usize = 40;
 
 /// What the names of functions begin with that only carry out a panic or an abort.
@@ -19,15 +22,10 @@ const MACHINERY: [&str; 4] = ["std::", "core::", "alloc::", "__rustc::"];
 /// nothing is.
 pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let names = names(&backtrace.to_string());
-    let spots = spots(addresses(backtrace), debug_info).await;
-    let mut frames = Vec::new();
-    for (at, name) in names.into_iter().enumerate() {
-        match spots.get(at) {
-            Some(spots) if !spots.is_empty() => frames.extend(spots.iter().map(|spot| Frame::of(&name, spot))),
-            _ => frames.push(Frame { name, place: None }),
-        }
-    }
+    let places = places(addresses(backtrace), debug_info).await;
+    let places = places.into_iter().chain(std::iter::repeat(None));
+    let names = backtrace.frames().iter().map(name);
+    let frames: Vec<Frame> = names.zip(places).map(|(name, place)| Frame { name, place }).collect();
     let machinery = frames.iter().take_while(|frame| frame.is_machinery()).count();
     let told = if machinery < frames.len() { &frames[machinery..] } else { &frames[..] };
     lines(told)
@@ -44,9 +42,9 @@ fn lines(frames: &[Frame]) -> String {
 }
 
 /// Looks up lines away from the threads that run guests.
-async fn spots(addresses: Vec<Address>, debug_info: Option<&Arc<DebugInfo>>) -> Vec<Vec<Spot>> {
+async fn places(addresses: Vec<Address>, debug_info: Option<&Arc<DebugInfo>>) -> Vec<Option<String>> {
     let Some(debug_info) = debug_info.map(Arc::clone) else { return Vec::new() };
-    tokio::task::spawn_blocking(move || debug_info.spots(&addresses)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || debug_info.places(&addresses)).await.unwrap_or_default()
 }
 
 fn addresses(backtrace: &WasmBacktrace) -> Vec<Address> {
@@ -57,10 +55,12 @@ fn addresses(backtrace: &WasmBacktrace) -> Vec<Address> {
     backtrace.frames().iter().map(address).collect()
 }
 
-/// `Display` is the only place where wasmtime demangles: "    0:   0x3f2 - module!function".
-fn names(text: &str) -> Vec<String> {
-    let lines = text.lines().skip(1);
-    lines.map(|line| readable(line.split_once('!').map_or(line.trim(), |(_, name)| name))).collect()
+/// The function of a frame as people know it.
+fn name(frame: &FrameInfo) -> String {
+    match frame.func_name() {
+        Some(name) => readable(name),
+        None => format!("<wasm function {}>", frame.func_index()),
+    }
 }
 
 /// A function and where in its source it was.
@@ -71,36 +71,48 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(name: &str, spot: &Spot) -> Self {
-        let inlined = spot.function.as_deref().map(readable);
-        Self { name: inlined.unwrap_or_else(|| name.to_owned()), place: spot.place.clone() }
-    }
-
     fn is_machinery(&self) -> bool {
         self.name == "abort" || MACHINERY.iter().any(|start| self.name.starts_with(start))
     }
 
     fn line(&self) -> String {
-        let name = &self.name[..self.name.floor_char_boundary(LONGEST_NAME)];
+        let name = &self.name;
         match &self.place {
-            Some(place) => format!("\n  at {name} ({place})"),
+            Some(place) => format!("\n  at {name} ({})", short(place)),
             None => format!("\n  at {name}"),
         }
     }
 }
 
-/// Without the hashes by which Rust tells apart crates of the same name, `std[28cb60d72c1bce67]::process::abort`, and
-/// in older mangling functions, `handler::handle::h0917a8c097853628`.
+/// Rust's own mangling is undone, without the hashes by which it tells apart crates of the same name; linkers have undone
+/// that of C++ before, and doing so here could take for ever: its names may say themselves many times over.
 fn readable(name: &str) -> String {
+    match rustc_demangle::try_demangle(short_enough(name)) {
+        Ok(name) => short(&format!("{name:#}")),
+        Err(_) => short(&without_hashes(name)),
+    }
+}
+
+/// Nothing, for a name beyond all that a compiler makes.
+fn short_enough(name: &str) -> &str {
+    if name.len() > MOST_MANGLED { "" } else { name }
+}
+
+/// Cut to what fits a line, and made to stay within it.
+fn short(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(LONGEST_NAME)];
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// As linkers leave Rust's names: `std[28cb60d72c1bce67]::process::abort`.
+fn without_hashes(name: &str) -> String {
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let name = name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name);
     let mut parts = name.split('[');
     let mut readable = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once(']') {
-            Some((hash, rest)) if is_hash(hash) => {
-                readable.push_str(rest);
-            }
+            Some((hash, rest)) if is_hash(hash) => readable.push_str(rest),
             _ => readable.extend(["[", part]),
         }
     }
@@ -124,6 +136,9 @@ mod tests {
             ("panic::inner_step::hb43b080f42c76be1", "panic::inner_step"),
             ("alloc::slice::<impl [T]>::h", "alloc::slice::<impl [T]>::h"),
             ("main.handle", "main.handle"),
+            ("_ZN5panic10inner_step17hb43b080f42c76be1E", "panic::inner_step"),
+            ("_ZN3foo3barEv", "_ZN3foo3barEv"),
+            ("a\n  at forged", "a   at forged"),
         ] {
             assert_eq!(readable(name), expected);
         }

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::task::Poll;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::sandbox::Tap;
 
@@ -36,8 +37,8 @@ impl Lanes {
             return;
         }
         match self.long() {
-            // A panic has been dealt with by what the attempt leaves behind.
-            Some(long) => _ = long.spawn(attempt).await,
+            // A panic has been dealt with by what the attempt leaves behind. Whoever drops this drops the attempt.
+            Some(long) => _ = AbortOnDropHandle::new(long.spawn(attempt)).await,
             None => attempt.await,
         }
     }

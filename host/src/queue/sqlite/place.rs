@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use bytesize::ByteSize;
 
@@ -14,11 +15,13 @@ const LARGE_LOG: u64 = 256 << 20;
 pub(super) struct FilePlace {
     database: PathBuf,
     identity: Option<(u64, u64)>,
+    /// The same of the write-ahead log, once it has been seen: it stays as long as anybody has the database open.
+    log: OnceLock<(u64, u64)>,
 }
 
 impl FilePlace {
     pub(super) fn of(database: &Path) -> Self {
-        Self { database: database.to_owned(), identity: identity(database) }
+        Self { database: database.to_owned(), identity: identity(database), log: OnceLock::new() }
     }
 
     /// What an operator should know, if anything.
@@ -31,7 +34,15 @@ impl FilePlace {
         }
         let mut log = self.database.clone().into_os_string();
         log.push("-wal");
-        let size = Path::new(&log).metadata().map_or(0, |log| log.len());
+        let log = Path::new(&log);
+        let found = identity(log);
+        if let Some(found) = found {
+            self.log.get_or_init(|| found);
+        }
+        if self.log.get().copied() != found {
+            return Err(StoreError::Gone(log.display().to_string()));
+        }
+        let size = log.metadata().map_or(0, |log| log.len());
         Ok((size > LARGE_LOG).then(|| {
             let size = ByteSize::b(size);
             format!(
