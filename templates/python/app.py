@@ -37,7 +37,8 @@ class HostContext(jobq.Context):
         return context.is_cancelled()
 
     def progress(self, percent: int, message: str) -> None:
-        context.progress(percent, message)
+        # componentize-py ends the attempt with a panic of its own where a type does not fit.
+        context.progress(round(min(max(percent, 0), 100)), str(message))
 
     def enqueue(self, job: jobq.FollowUp) -> str:
         delay_ms = None if job.delay_seconds is None else milliseconds(job.delay_seconds)

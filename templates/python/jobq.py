@@ -46,14 +46,14 @@ def described(error: BaseException) -> str:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = [
-            f"    at {code.co_qualname} ({code.co_filename}:{line})"
+            f"    at {frame.f_code.co_name} ({frame.f_code.co_filename}:{line})"
             for frame, line in traceback.walk_tb(error.__traceback__)
-            for code in [frame.f_code]
         ]
-        headline = "".join(traceback.format_exception_only(error)).rstrip()
+        headline = f"{type(error).__qualname__}: {error}".removesuffix(": ")
         parts.append("\n".join([headline, *reversed(frames)]))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return "\ncaused by: ".join(parts)[:MAX_TEXT]
+    # The host takes Unicode, which half of a surrogate pair is not.
+    return "\ncaused by: ".join(parts)[:MAX_TEXT].encode(errors="replace").decode()
 
 
 class Refused(Exception):

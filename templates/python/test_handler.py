@@ -50,7 +50,7 @@ class PayloadTest(unittest.TestCase):
 
 class DescribedTest(unittest.TestCase):
     def test_says_first_what_it_is_then_where_it_was(self):
-        self.assertRegex(caught(lambda: [][1]), r"^IndexError: list index out of range\n    at \S*<lambda> \(.*test_handler.py:\d+\)\n")
+        self.assertRegex(caught(lambda: [][1]), r"^IndexError: list index out of range\n    at <lambda> \(.*test_handler.py:\d+\)\n")
 
     def test_names_the_cause(self):
         def outer():
@@ -60,6 +60,12 @@ class DescribedTest(unittest.TestCase):
                 raise ValueError("no size") from error
 
         self.assertRegex(caught(outer), r"(?s)^ValueError: no size\n    at .*\ncaused by: KeyError: 'width'\n    at ")
+
+    def test_is_unicode(self):
+        def surrogate():
+            raise ValueError("\ud800")
+
+        self.assertTrue(caught(surrogate).startswith("ValueError: ?\n    at surrogate "))
 
     def test_is_bounded(self):
         def long():
