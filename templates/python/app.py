@@ -15,6 +15,7 @@ class Handler(exports.Handler):
         try:
             payload = jobq.read(handler.Payload, job.payload)
             result = handler.handle(payload, HostContext(job.id, job.job_type, job.attempt, job.max_attempts))
+            return "" if result is None else json.dumps(result)
         except jobq.RetryAfter as answer:
             delayed = types.DelayedRetry(message=str(answer), after_ms=milliseconds(answer.seconds))
             raise Err(types.JobError_RetryAfter(delayed)) from None
@@ -24,7 +25,8 @@ class Handler(exports.Handler):
             raise Err(types.JobError_Fatal(str(answer))) from None
         except jobq.Snooze as answer:
             raise Err(types.JobError_Snooze(milliseconds(answer.seconds))) from None
-        return "" if result is None else json.dumps(result)
+        except Exception as error:
+            raise Err(types.JobError_Retry(jobq.described(error))) from None
 
 
 class HostContext(jobq.Context):
@@ -35,7 +37,8 @@ class HostContext(jobq.Context):
         return context.is_cancelled()
 
     def progress(self, percent: int, message: str) -> None:
-        context.progress(percent, message)
+        # componentize-py ends the attempt with a panic of its own where a type does not fit.
+        context.progress(round(min(max(percent, 0), 100)), str(message))
 
     def enqueue(self, job: jobq.FollowUp) -> str:
         delay_ms = None if job.delay_seconds is None else milliseconds(job.delay_seconds)

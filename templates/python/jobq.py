@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import traceback
 import typing
+
+# The most characters of an exception that are kept.
+MAX_TEXT = 4000
 
 
 class Answer(Exception):
@@ -31,6 +35,25 @@ class Snooze(Answer):
     def __init__(self, *, seconds: float):
         super().__init__(f"snooze for {seconds} s")
         self.seconds = seconds
+
+
+def described(error: BaseException) -> str:
+    """What and where an exception is: its type and message, then its frames, the innermost first, then its causes.
+
+    The frames are written by hand, since those of `traceback` look for the source, which is not there.
+    """
+    parts, seen = [], set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = [
+            f"    at {frame.f_code.co_name} ({frame.f_code.co_filename}:{line})"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+        ]
+        headline = f"{type(error).__qualname__}: {error}".removesuffix(": ")
+        parts.append("\n".join([headline, *reversed(frames)]))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    # The host takes Unicode, which half of a surrogate pair is not.
+    return "\ncaused by: ".join(parts)[:MAX_TEXT].encode(errors="replace").decode()
 
 
 class Refused(Exception):

@@ -3,7 +3,7 @@
 import unittest
 
 from handler import Payload, handle
-from jobq import Context, Fatal, Retry, RetryAfter, Snooze, read
+from jobq import Context, Fatal, Retry, RetryAfter, Snooze, described, read
 
 
 class HandlerTest(unittest.TestCase):
@@ -46,3 +46,37 @@ class PayloadTest(unittest.TestCase):
         ):
             with self.assertRaisesRegex(Fatal, why):
                 read(Payload, text)
+
+
+class DescribedTest(unittest.TestCase):
+    def test_says_first_what_it_is_then_where_it_was(self):
+        self.assertRegex(caught(lambda: [][1]), r"^IndexError: list index out of range\n    at <lambda> \(.*test_handler.py:\d+\)\n")
+
+    def test_names_the_cause(self):
+        def outer():
+            try:
+                {}["width"]
+            except KeyError as error:
+                raise ValueError("no size") from error
+
+        self.assertRegex(caught(outer), r"(?s)^ValueError: no size\n    at .*\ncaused by: KeyError: 'width'\n    at ")
+
+    def test_is_unicode(self):
+        def surrogate():
+            raise ValueError("\ud800")
+
+        self.assertTrue(caught(surrogate).startswith("ValueError: ?\n    at surrogate "))
+
+    def test_is_bounded(self):
+        def long():
+            raise ValueError("x" * 1_000_000)
+
+        self.assertEqual(len(caught(long)), 4000)
+
+
+def caught(act) -> str:
+    try:
+        act()
+    except Exception as error:
+        return described(error)
+    raise AssertionError("nothing was raised")

@@ -6,16 +6,18 @@ import re
 
 
 class Cases:
-    def __init__(self, daemon, good: str, hostile: str, program: bool):
+    def __init__(self, daemon, good: str, hostile: str, program: bool, exceptions: bool):
         self.daemon = daemon
         self.good = good
         self.hostile = hostile
         self.program = program
+        self.exceptions = exceptions
 
     def names(self) -> list:
         handler = ["retry_after", "bad_payload", "fatal", "snooze", "follow_up"]
         both = ["ok", "log", "retry", "panic", "endless_loop", "memory_hog", "still_serves"]
-        return both if self.program else both[:3] + handler + both[3:]
+        thrown = ["refused_follow_up", "thrown_text"] if self.exceptions else []
+        return both if self.program else both[:3] + handler + thrown + both[3:]
 
     def run(self, name: str) -> None:
         getattr(self, name)()
@@ -23,9 +25,9 @@ class Cases:
     def attempt(self, payload: dict, *flags: str) -> tuple:
         return self.daemon.first_attempt(self.daemon.enqueue(self.good, payload, *flags))
 
-    def misbehave(self, deed: str, *flags: str) -> tuple:
+    def misbehave(self, deed: str, *flags: str, **more) -> tuple:
         """One attempt of the hostile handler: the job, and all that was said."""
-        id = self.daemon.enqueue(self.hostile, {"do": deed}, "--max-attempts", "1", *flags)
+        id = self.daemon.enqueue(self.hostile, {"do": deed} | more, "--max-attempts", "1", *flags)
         job = self.daemon.ended(id)
         said = " ".join([job["error"] or "", *(line["message"] for line in self.daemon.logs(id))])
         return job, job["attempts_log"][0]["outcome"], said
@@ -76,8 +78,22 @@ class Cases:
         expect(follow_up["type"] == self.good and follow_up["status"] == "completed", follow_up)
         expect(json.loads(follow_up["result"]) == {"doubled": 42}, follow_up)
 
+    def refused_follow_up(self):
+        job, outcome, _ = self.misbehave("follow", type="not-granted")
+        expect(outcome == "failed", job)
+        expect(re.match(r"Refused: .*`not-granted`", job["error"]), job)
+
+    def thrown_text(self):
+        job, outcome, _ = self.misbehave("throw")
+        expect(outcome == "failed" and "a mere text" in job["error"].splitlines()[0], job)
+
     def panic(self):
         job, outcome, said = self.misbehave("panic")
+        if self.exceptions:
+            expect(outcome == "failed", job)
+            # First what it was, then where.
+            expect(re.match(r"\w*Error: hostile to the end\n +at handle \(", job["error"]), job)
+            return
         # A program may end a panic with an exit status, as those of Go do.
         expect(outcome in (["trapped", "failed"] if self.program else ["trapped"]), job)
         expect("hostile to the end" in said, said)

@@ -22,6 +22,8 @@ class Language:
     # What the build names when it is not there.
     tool: str
     program: bool = False
+    # Whether an error that nobody caught is a retry, instead of a trap.
+    exceptions: bool = False
     # Added to the environment of its commands.
     env: dict = dataclasses.field(default_factory=dict)
     # Prints the version of what builds it.
@@ -45,9 +47,9 @@ QJS_VERSION = "npm ls componentize-qjs | grep -o 'componentize-qjs@[0-9.]*' | tr
 
 LANGUAGES = [
     Language("rust", "rust", "cargo", version=RUST_VERSION),
-    Language("python", "python", "componentize-py", version="pip list 2>/dev/null | awk '/componentize-py/ {print $1, $2}'"),
-    Language("js", "js", "esbuild", version=QJS_VERSION),
-    Language("ts", "ts", "esbuild", version=QJS_VERSION),
+    Language("python", "python", "componentize-py", exceptions=True, version="pip list 2>/dev/null | awk '/componentize-py/ {print $1, $2}'"),
+    Language("js", "js", "esbuild", exceptions=True, version=QJS_VERSION),
+    Language("ts", "ts", "esbuild", exceptions=True, version=QJS_VERSION),
     Language("go", "go", "go", version=GO_VERSION),
     Language("c", "c", "clang-22", version=C_VERSION),
     Language("zig", "zig", "ziglang", version=ZIG_VERSION),

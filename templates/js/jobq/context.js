@@ -12,7 +12,7 @@
  * @property {() => boolean} isCancelled whether somebody asked for this job to be cancelled
  * @property {(percent: number, message: string) => void} progress shows how far the attempt has come
  * @property {(job: FollowUp) => string} enqueue adds a job that comes into being when this attempt completes, or not at all;
- *   returns its id, or throws `{ tag: 'denied' | 'invalid', val: why }`
+ *   returns its id, or throws an error that says why, with `tag: 'denied' | 'invalid'`
  *
  * @typedef {object} FollowUp
  * @property {string} jobType

@@ -4,9 +4,11 @@ import { isCancelled, progress, remainingMs } from 'jobq:handler/context@0.1.0'
 import { write } from 'jobq:handler/log@0.1.0'
 import { enqueue } from 'jobq:handler/queue@0.1.0'
 import { handle } from '../handler.js'
-import { fatal } from './answers.js'
+import { fatal, thrownAnswer } from './answers.js'
 
-const text = (value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)))
+// Whatever is not of the type that the contract wants would end the attempt with a panic of QuickJS.
+const text = (value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))).toWellFormed()
+const percentage = (value) => Math.round(Math.min(Math.max(Number(value) || 0, 0), 100))
 const at =
   (level) =>
   (...values) =>
@@ -18,20 +20,40 @@ globalThis.console = { ...log, log: log.info, trace: log.debug }
 
 export const handler = {
   handle(job) {
-    const result = handle(read(job.payload), {
-      jobId: job.id,
-      jobType: job.jobType,
-      attempt: job.attempt,
-      maxAttempts: job.maxAttempts,
-      log,
-      remainingMs,
-      isCancelled,
-      progress: (percent, message) => progress(Math.round(Math.min(Math.max(percent, 0), 100)), message),
-      enqueue: (job) => enqueue({ ...job, payload: JSON.stringify(job.payload) }),
-    })
-    if (typeof result?.then === 'function') throw fatal('the handler is asynchronous: jobq waits for no promise')
-    return result === undefined ? '' : JSON.stringify(result)
+    try {
+      return answer(job)
+    } catch (thrown) {
+      throw thrownAnswer(thrown)
+    }
   },
+}
+
+function answer(job) {
+  const result = handle(read(job.payload), {
+    jobId: job.id,
+    jobType: job.jobType,
+    attempt: job.attempt,
+    maxAttempts: job.maxAttempts,
+    log,
+    remainingMs,
+    isCancelled,
+    progress: (percent, message) => progress(percentage(percent), text(message)),
+    enqueue: followUp,
+  })
+  if (typeof result?.then === 'function') throw fatal('the handler is asynchronous: jobq waits for no promise')
+  return JSON.stringify(result) ?? ''
+}
+
+function followUp(job) {
+  if (typeof job.jobType !== 'string') throw new TypeError('`jobType` of a follow-up job is not a string')
+  const payload = JSON.stringify(job.payload)
+  if (payload === undefined) throw new TypeError('`payload` of a follow-up job is nothing that JSON can say')
+  try {
+    return enqueue({ ...job, payload })
+  } catch (error) {
+    const { tag, val } = error.payload
+    throw Object.assign(error, { name: 'Refused', message: val, tag })
+  }
 }
 
 function read(payload) {

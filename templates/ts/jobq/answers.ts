@@ -9,10 +9,39 @@ export type Answer =
 export const retry = (message: string): Answer => ({ tag: 'retry', val: message })
 
 /** Failed: another attempt after so many milliseconds. */
-export const retryAfter = (message: string, ms: number): Answer => ({ tag: 'retry-after', val: { message, afterMs: ms } })
+export const retryAfter = (message: string, ms: number): Answer => ({
+  tag: 'retry-after',
+  val: { message, afterMs: milliseconds(ms) },
+})
 
 /** Failed for good: the job is dead at once. */
 export const fatal = (message: string): Answer => ({ tag: 'fatal', val: message })
 
 /** Not failed, not yet: runs again after so many milliseconds. Not counted as an attempt. */
-export const snooze = (ms: number): Answer => ({ tag: 'snooze', val: ms })
+export const snooze = (ms: number): Answer => ({ tag: 'snooze', val: milliseconds(ms) })
+
+const TAGS = ['retry', 'retry-after', 'fatal', 'snooze']
+
+// The most characters of an error and its stack that are kept.
+const MAX_TEXT = 4000
+
+/** The answer that was thrown; anything else that was thrown is a retry with what there is to say about it. */
+export const thrownAnswer = (thrown: unknown): Answer => (isAnswer(thrown) ? thrown : retry(describe(thrown).slice(0, MAX_TEXT).toWellFormed()))
+
+const isAnswer = (thrown: unknown): thrown is Answer => TAGS.includes((thrown as Answer | null | undefined)?.tag ?? '')
+
+function describe(thrown: unknown): string {
+  if (thrown instanceof Error) {
+    const head = String(thrown)
+    const stack = thrown.stack?.trimEnd() ?? ''
+    // Node's stack begins with the error, that of QuickJS does not.
+    return stack.startsWith(head) ? stack : `${head}\n${stack}`.trimEnd()
+  }
+  if (typeof thrown !== 'object' || thrown === null) return `thrown: ${String(thrown)}`
+  return `thrown: ${JSON.stringify(thrown)}`
+}
+
+function milliseconds(ms: number): number {
+  if (!Number.isFinite(ms)) throw new TypeError(`a delay is a number of milliseconds, not ${ms}`)
+  return Math.max(0, Math.round(ms))
+}

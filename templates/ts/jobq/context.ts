@@ -17,7 +17,7 @@ export interface Context {
   progress(percent: number, message: string): void
   /**
    * Adds a job that comes into being when this attempt completes, or not at all.
-   * Returns its id, or throws `{ tag: 'denied' | 'invalid', val: why }`.
+   * Returns its id, or throws an error that says why, with `tag: 'denied' | 'invalid'`.
    */
   enqueue(job: FollowUp): string
 }

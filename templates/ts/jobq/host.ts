@@ -4,8 +4,8 @@ import { isCancelled, progress, remainingMs } from 'jobq:handler/context@0.1.0'
 import { write } from 'jobq:handler/log@0.1.0'
 import { enqueue } from 'jobq:handler/queue@0.1.0'
 import { handle, type Payload } from '../handler'
-import { fatal } from './answers'
-import type { Level, Log } from './context'
+import { fatal, thrownAnswer } from './answers'
+import type { FollowUp, Level, Log } from './context'
 
 interface Job {
   id: string
@@ -15,7 +15,14 @@ interface Job {
   maxAttempts: number
 }
 
-const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)))
+// What `enqueue` throws.
+interface ComponentError extends Error {
+  payload: { tag: 'denied' | 'invalid'; val: string }
+}
+
+// Whatever is not of the type that the contract wants would end the attempt with a panic of QuickJS.
+const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))).toWellFormed()
+const percentage = (value: number) => Math.round(Math.min(Math.max(value || 0, 0), 100))
 const at =
   (level: Level) =>
   (...values: unknown[]) =>
@@ -27,20 +34,39 @@ Object.assign(globalThis, { console: { ...log, log: log.info, trace: log.debug }
 
 export const handler = {
   handle(job: Job): string {
-    const result: unknown = handle(read(job.payload), {
-      jobId: job.id,
-      jobType: job.jobType,
-      attempt: job.attempt,
-      maxAttempts: job.maxAttempts,
-      log,
-      remainingMs,
-      isCancelled,
-      progress: (percent, message) => progress(Math.round(Math.min(Math.max(percent, 0), 100)), message),
-      enqueue: (job) => enqueue({ ...job, payload: JSON.stringify(job.payload) }),
-    })
-    if (result instanceof Promise) throw fatal('the handler is asynchronous: jobq waits for no promise')
-    return result === undefined ? '' : JSON.stringify(result)
+    try {
+      return answer(job)
+    } catch (thrown) {
+      throw thrownAnswer(thrown)
+    }
   },
+}
+
+function answer(job: Job): string {
+  const result: unknown = handle(read(job.payload), {
+    jobId: job.id,
+    jobType: job.jobType,
+    attempt: job.attempt,
+    maxAttempts: job.maxAttempts,
+    log,
+    remainingMs,
+    isCancelled,
+    progress: (percent, message) => progress(percentage(percent), text(message)),
+    enqueue: followUp,
+  })
+  if (result instanceof Promise) throw fatal('the handler is asynchronous: jobq waits for no promise')
+  return JSON.stringify(result) ?? ''
+}
+
+function followUp(job: FollowUp): string {
+  const payload = JSON.stringify(job.payload)
+  if (payload === undefined) throw new TypeError('`payload` of a follow-up job is nothing that JSON can say')
+  try {
+    return enqueue({ ...job, payload })
+  } catch (error) {
+    const { tag, val } = (error as ComponentError).payload
+    throw Object.assign(error as ComponentError, { name: 'Refused', message: val, tag })
+  }
 }
 
 function read(payload: string): Payload {

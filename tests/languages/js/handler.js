@@ -1,4 +1,4 @@
-// Does what no handler should: {"do": "panic" | "loop" | "hog" | "follow", "type"}.
+// Does what no handler should: {"do": "panic" | "throw" | "loop" | "hog" | "follow", "type"}.
 
 import { fatal } from './jobq/answers.js'
 
@@ -6,6 +6,8 @@ export function handle(payload, ctx) {
   switch (payload.do) {
     case 'panic':
       throw new Error('hostile to the end')
+    case 'throw':
+      throw 'a mere text'
     case 'loop':
       for (;;);
     case 'hog':

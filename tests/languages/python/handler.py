@@ -1,4 +1,4 @@
-"""Does what no handler should: {"do": "panic" | "loop" | "hog" | "follow", "type"}."""
+"""Does what no handler should: {"do": "panic" | "throw" | "loop" | "hog" | "follow", "type"}."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,8 @@ def handle(payload: Payload, ctx: Context) -> dict:
     match payload.do:
         case "panic":
             raise ValueError("hostile to the end")
+        case "throw":
+            raise Exception("a mere text")
         case "loop":
             while True:
                 pass
