@@ -30,7 +30,7 @@ use crate::worker::Options;
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
 The clock starts before the job is enqueued and stops when its handler is heard for the first
-time; in between are two commits, of the enqueue and of the claim. At half load, jobs that do
+time; in between are two commits, of the enqueue and of the claim; one, where a claim of the same process stands by. At half load, jobs that do
 nothing come at half of the rate that the same pool reached just before. Another process only
 inserts, as plain SQL does: the daemon sees it within its poll_interval.
 
@@ -270,7 +270,7 @@ fn people(report: &Report) -> String {
     ];
     format!(
         "{}\n\nfrom enqueue to the first instruction of the handler, {} samples of each kind, durability {}\n\
-         {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}\n\
+         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, rows),
         report.settings.samples,
