@@ -67,6 +67,21 @@ impl House {
     }
 }
 
+/// The claim that an idle pool leaves with the store must not outlive it: nobody would run what it takes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_that_was_stopped_takes_no_job_that_is_added_later() {
+    for round in 0..20 {
+        let House { _dir, store, pool } = House::new();
+        // At once, or after it has settled.
+        tokio::time::sleep(Duration::from_millis(round % 4)).await;
+        pool.stop(CancellationToken::new()).await;
+        let job = NewJob::new(JobType::parse("echo").unwrap(), Payload::parse("1".into(), 10).unwrap());
+        let id = job.id.clone();
+        store.enqueue(vec![job]).await.unwrap();
+        assert_eq!(store.find(&id).await.unwrap().unwrap().status, Status::Pending, "round {round}");
+    }
+}
+
 async fn endless(job: NativeJob) -> Result<String, JobError> {
     job.progress(1, "begun");
     std::future::pending().await

@@ -102,6 +102,8 @@ impl Dispatcher {
                 Some(event) => self.take(event),
                 None => break,
             }
+            // An empty answer leaves another one behind.
+            self.withdraw();
         }
         let leases = self.ready.drain(..).map(|ready| ready.job.lease).collect();
         release(&self.shared, leases).await;
