@@ -165,3 +165,11 @@ fn what_a_guest_says_does_not_move_the_cursor_of_whoever_waits() {
     assert!(!said.stderr.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
     daemon.stop();
 }
+
+#[test]
+fn a_payload_without_end_is_not_read_to_it() {
+    let home = Home::new("");
+    let said = home.jobq(&["enqueue", "echo", "@/dev/zero", "--force"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("more than the 1048576 bytes that `queue.max_payload` allows"), "{said:?}");
+}

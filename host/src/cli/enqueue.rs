@@ -88,7 +88,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
     if let Some(file) = &args.bulk {
         return bulk(file, &settings, args.force, context);
     }
-    let text = read_payload(args.payload.as_deref().unwrap_or("{}"))?;
+    let text = read_payload(args.payload.as_deref().unwrap_or("{}"), settings.queue.max_payload)?;
     let job = job(&args.job_type.unwrap_or_default(), text, &args.options, &settings)?;
     if !args.force {
         require_known(&job.job_type, &settings, &known_types(&settings))?;

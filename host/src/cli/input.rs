@@ -1,17 +1,25 @@
 //! What commands read besides their arguments: payloads and files.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::exit::{Code, Failure};
 
 /// A payload as the command line gives it: JSON text, `@FILE`, or `-` for standard input. One newline at the end of a file is dropped.
-pub(super) fn read_payload(argument: &str) -> Result<String, Failure> {
-    let bytes = match argument.strip_prefix('@') {
-        Some(file) => read_file(Path::new(file))?,
-        None if argument == "-" => read_file(Path::new("-"))?,
+/// A file or stream that has more than `max` bytes is not read to its end.
+pub(super) fn read_payload(argument: &str, max: usize) -> Result<String, Failure> {
+    let from = match argument.strip_prefix('@') {
+        Some(file) => Path::new(file),
+        None if argument == "-" => Path::new("-"),
         None => return Ok(argument.to_owned()),
     };
+    let with_newline = max.saturating_add(2);
+    let bytes = read(from, with_newline.saturating_add(1))?;
+    if bytes.len() > with_newline {
+        let told = format!("the payload has more than the {max} bytes that `queue.max_payload` allows");
+        return Err(Failure::usage(told));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         Failure::usage(format!("the payload is not UTF-8: byte {} is not", error.utf8_error().valid_up_to()))
     })?;
@@ -20,14 +28,20 @@ pub(super) fn read_payload(argument: &str) -> Result<String, Failure> {
 
 /// A file as a whole; `-` is standard input.
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    read(path, usize::MAX)
+}
+
+/// The first `most` bytes.
+fn read(path: &Path, most: usize) -> Result<Vec<u8>, Failure> {
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
+        std::io::stdin().take(most).read_to_end(&mut bytes)
     } else {
-        std::fs::read(path).map(|content| bytes = content)
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
     };
     match read {
-        Ok(()) => Ok(bytes),
+        Ok(_) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::new(Code::NotFound, format!("there is no file `{}`", path.display())))
         }

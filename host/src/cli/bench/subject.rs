@@ -65,7 +65,7 @@ impl SubjectArgs {
         let payload = match &self.payload {
             Some(argument) => {
                 let max = settings.worker.rules.max_payload;
-                Payload::parse(read_payload(argument)?, max).map_err(|error| Failure::usage(error.to_string()))?
+                Payload::parse(read_payload(argument, max)?, max).map_err(|error| Failure::usage(error.to_string()))?
             }
             None => filler(self.payload_bytes)?,
         };

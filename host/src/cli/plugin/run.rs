@@ -89,7 +89,7 @@ fn read(argument: &str, max_payload: usize) -> Result<Work, Failure> {
     if let Some(file) = argument.strip_prefix('@').filter(|file| file.ends_with(".ndjson")) {
         return cases::parse(file, &read_file(file.as_ref())?, max_payload).map(Work::Many);
     }
-    let text = read_payload(argument)?;
+    let text = read_payload(argument, max_payload)?;
     Payload::parse(text, max_payload).map(Work::One).map_err(|error| Failure::usage(error.to_string()))
 }
 
