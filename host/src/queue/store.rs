@@ -182,6 +182,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether nothing that is written from here on will last, so that a daemon must end.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Gone(_))
+    }
+
     /// Whether the same call may succeed later without anything changing but time and disk space.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Busy | Self::Full(_) | Self::ReadOnly(_) | Self::Failed(_))
