@@ -54,6 +54,8 @@ mod select;
 mod session;
 mod snooze;
 mod table_name;
+mod worker_file;
+mod workers;
 mod writer;
 
 pub use audit::Audit;
