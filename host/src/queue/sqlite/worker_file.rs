@@ -138,9 +138,6 @@ impl WorkerFile {
         if places.given_up {
             return Ok(None);
         }
-        if let Some(place) = places.taken.get(&attempt) {
-            return Ok(Some(*place));
-        }
         let place = match places.free.pop() {
             Some(place) => place,
             None => {
@@ -320,7 +317,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         own.started((7, 1)).unwrap();
-        own.started((8, -1)).unwrap();
         own.started((8, -1)).unwrap();
         assert_eq!(found(&dir).notes().unwrap(), notes(&[(7, 1), (8, -1)]));
         own.ended((7, 1));
