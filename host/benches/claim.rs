@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jobq::queue::sqlite::{Crowd, Durability, OpenMode, Options, SqliteStore, crowd};
-use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want};
+use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want, WorkerName};
 
 /// Jobs in one claim.
 const BATCH: usize = 64;
@@ -66,10 +66,10 @@ async fn measure(dir: &Path) -> (Duration, Duration) {
     let job_type = job_type();
     let payload = Payload::parse(format!("\"{}\"", "x".repeat(98)), 1000).expect("a payload");
     let claim = || Claim {
-        wants: vec![Want { job_type: job_type.clone(), most: BATCH }],
-        limit: BATCH,
+        wants: vec![Want { job_type: job_type.clone(), slots: BATCH, ahead: 0 }],
+        slots: BATCH,
         lease: Duration::from_secs(60),
-        worker: "bench".into(),
+        worker: WorkerName::new("bench"),
     };
     let (mut full, mut empty) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

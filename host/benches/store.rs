@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
 use jobq::queue::{
-    Claim, Claimed, JobType, LogLine, LogSource, NewJob, Payload, Progress, Receipt, Store, Timestamp, Want,
+    Claim, Claimed, JobType, LogLine, LogSource, NewJob, Payload, Progress, Receipt, Store, Timestamp, Want, WorkerName,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -85,8 +85,8 @@ impl Bench {
     }
 
     async fn claim(&self) -> Vec<Claimed> {
-        let wants = vec![Want { job_type: self.job_type.clone(), most: BATCH }];
-        let claim = Claim { wants, limit: BATCH, lease: Duration::from_secs(600), worker: "bench".into() };
+        let wants = vec![Want { job_type: self.job_type.clone(), slots: BATCH, ahead: 0 }];
+        let claim = Claim { wants, slots: BATCH, lease: Duration::from_secs(600), worker: WorkerName::new("bench") };
         let jobs = self.store.claim(claim).await.expect("claimed").jobs;
         assert_eq!(jobs.len(), BATCH);
         jobs
@@ -101,7 +101,8 @@ impl Bench {
             level: Some("info"),
             message: "x".repeat(80),
         };
-        let said = |job: &Claimed| Progress { lease: job.lease, lines: vec![line.clone(); LINES], progress: None };
+        let said =
+            |job: &Claimed| Progress { lease: job.lease.clone(), lines: vec![line.clone(); LINES], progress: None };
         self.store.record(jobs.iter().map(said).collect()).await.expect("recorded");
     }
 

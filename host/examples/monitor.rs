@@ -8,7 +8,7 @@ use std::time::Duration;
 use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
 use jobq::queue::{
     Claim, Failure, Filter, JobType, NewJob, Next, Outcome, Payload, Policies, Receipt, Retention, Status, Store, Want,
-    summary,
+    WorkerName, summary,
 };
 
 #[tokio::main]
@@ -20,9 +20,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     store.enqueue(jobs.collect::<Result<_, jobq::queue::PayloadError>>()?).await?;
 
     // A worker by hand: claim, then complete or fail under the lease.
-    let wants = vec![Want { job_type, most: 5 }];
+    let wants = vec![Want { job_type, slots: 5, ahead: 0 }];
     let lease = Duration::from_secs(15);
-    for job in store.claim(Claim { wants, limit: 5, lease, worker: "by hand".into() }).await?.jobs {
+    for job in store.claim(Claim { wants, slots: 5, lease, worker: WorkerName::new("by hand") }).await?.jobs {
         let receipt = Receipt::of(&job, Duration::from_millis(3));
         if job.payload.as_deref() == Ok("3") {
             let failure = Failure { outcome: Outcome::Failed, error: "no such mailbox".into(), next: Next::Dead };

@@ -10,11 +10,11 @@ async fn many_jobs_are_stopped_as_one_would_be() {
     let watch = queue.bystanders().await;
     let (running, failed) = (queue.standing(Status::Running).await, queue.standing(Status::Failed).await);
     let pending = queue.job(&queue.add(job("work")).await).await;
-    let jobs = [(running.id, running.lease.seq), (failed.id, failed.lease.seq), (pending.id, pending.seq)];
+    let jobs = [(running.id, running.lease.job), (failed.id, failed.lease.job), (pending.id, pending.reference)];
     let start = Timestamp::now();
     let from = vec![Status::Pending, Status::Running, Status::Failed];
-    let seqs = jobs.iter().map(|(_, seq)| *seq).collect();
-    let answer = queue.store.cancel_many(seqs, from).await.unwrap();
+    let references = jobs.iter().map(|(_, reference)| *reference).collect();
+    let answer = queue.store.cancel_many(references, from).await.unwrap();
     assert_eq!(answer, Moved { moved: 3, gone: 0, key_taken: 0 });
     for (id, _) in &jobs {
         let stored = queue.job(id).await;
@@ -32,8 +32,8 @@ async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
     let running = queue.running().await;
     let waiting = queue.job(&queue.add(job("work")).await).await;
     let watch = queue.bystanders().await;
-    let seqs = vec![running.lease.seq, waiting.seq, 4711];
-    let answer = queue.store.cancel_many(seqs, vec![Status::Pending]).await.unwrap();
+    let references = vec![running.lease.job, waiting.reference, queue.no_job().await];
+    let answer = queue.store.cancel_many(references, vec![Status::Pending]).await.unwrap();
     assert_eq!(answer, Moved { moved: 1, gone: 2, key_taken: 0 });
     assert_eq!(queue.job(&running.id).await.status, Status::Running);
     assert_eq!(queue.job(&waiting.id).await.status, Status::Cancelled);
@@ -46,7 +46,7 @@ async fn no_list_of_states_takes_a_job_out_of_an_end() {
     for status in [Status::Completed, Status::Dead, Status::Cancelled] {
         let claimed = queue.standing(status).await;
         let before = queue.job(&claimed.id).await;
-        let answer = queue.store.cancel_many(vec![claimed.lease.seq], Status::ALL.to_vec()).await.unwrap();
+        let answer = queue.store.cancel_many(vec![claimed.lease.job], Status::ALL.to_vec()).await.unwrap();
         assert_eq!(answer, Moved { gone: 1, ..Moved::default() });
         assert_eq!(queue.job(&claimed.id).await, before);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Claim, Claimed, Due, Id, NewJob, Next, Status, Timestamp};
+use jobq::queue::{Claim, Claimed, Due, Id, NewJob, Next, Status, Timestamp, Want};
 
 use super::{DAY, HOUR, Queue, claim, due_in, failure, is_since, job, receipt, want};
 
@@ -92,7 +92,7 @@ async fn across_types_the_same_order_holds_and_each_type_its_limit() {
         added.push(queue.add(NewJob { priority, due: before(minutes), ..job(name) }).await);
     }
     let wants = vec![want("mail", 2), want("report", 9), want("absent", 9), want("other", 0)];
-    let claims = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap();
+    let claims = queue.store.claim(Claim { wants, slots: 9, ..claim("work", 1) }).await.unwrap();
     assert_eq!(ids(&claims.jobs), [3, 2, 1, 4].map(|place: usize| added[place].clone()));
 }
 
@@ -103,10 +103,65 @@ async fn the_limit_holds_over_all_types() {
         queue.add(job(name)).await;
     }
     let wants = vec![want("a", 9), want("b", 9)];
-    let claims = queue.store.claim(Claim { wants, limit: 3, ..claim("work", 1) }).await.unwrap();
+    let claims = queue.store.claim(Claim { wants, slots: 3, ..claim("work", 1) }).await.unwrap();
     assert_eq!(claims.jobs.len(), 3);
     let nothing = queue.store.claim(claim("a", 0)).await.unwrap();
     assert!(nothing.jobs.is_empty());
+}
+
+/// Named by the type and its number.
+fn names(jobs: &[Claimed], added: &[(&str, Id)]) -> Vec<String> {
+    let name = |id: &Id| added.iter().position(|(_, known)| known == id).map(|at| format!("{}{at}", added[at].0));
+    jobs.iter().map(|job| name(&job.id).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn free_slots_are_shared_and_only_types_that_may_are_claimed_ahead() {
+    for (slots, short, long, expected) in [
+        // (own slots, ahead) of each type; the long jobs `l` come first in the order, but for the last short one.
+        (0, (9, 2), (9, 0), vec!["s2", "s3"]),
+        (1, (9, 2), (9, 0), vec!["l0", "s2", "s3"]),
+        (2, (9, 2), (9, 0), vec!["l0", "l1", "s2", "s3"]),
+        (3, (9, 0), (1, 0), vec!["l0", "s2", "s3"]),
+        (3, (9, 9), (1, 1), vec!["l0", "l1", "s2", "s3", "s4"]),
+        (1, (0, 1), (0, 0), vec!["s2"]),
+        (9, (0, 0), (0, 2), vec!["l0", "l1"]),
+        (0, (9, 0), (9, 0), vec![]),
+    ] {
+        let queue = Queue::fresh();
+        let mut added = Vec::new();
+        for (name, minutes) in [("l", 9), ("l", 8), ("s", 7), ("s", 6), ("s", 5)] {
+            added.push((name, queue.add(NewJob { due: before(minutes), ..job(name) }).await));
+        }
+        let want = |name, (slots, ahead)| Want { slots, ahead, ..want(name, 0) };
+        let wants = vec![want("s", short), want("l", long)];
+        let claims = queue.store.claim(Claim { wants, slots, ..claim("s", 1) }).await.unwrap();
+        assert_eq!(names(&claims.jobs, &added), expected, "{slots} {short:?} {long:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_time_is_told_beside_jobs_unless_more_of_the_type_are_due_or_it_may_take_no_more() {
+    let queue = Queue::fresh();
+    for name in ["a", "a", "b"] {
+        queue.add(job(name)).await;
+    }
+    for (name, hours) in [("a", 1), ("b", 3)] {
+        queue.add(NewJob { due: Due::In(HOUR * hours), ..job(name) }).await;
+    }
+    let next_due = async |a: usize, b: usize, taken: usize| {
+        let wants = vec![want("a", a), want("b", b)];
+        let claims = queue.store.claim(Claim { wants, slots: 9, ..claim("a", 1) }).await.unwrap();
+        assert_eq!(claims.jobs.len(), taken);
+        for claimed in claims.jobs {
+            queue.store.release(vec![claimed.lease]).await.unwrap();
+        }
+        claims.next_due.map(|due| due.as_secs().div_ceil(3600))
+    };
+    assert_eq!(next_due(9, 9, 3).await, Some(1));
+    assert_eq!(next_due(1, 9, 2).await, Some(3), "more of `a` are due");
+    assert_eq!(next_due(1, 1, 2).await, None);
+    assert_eq!(next_due(3, 0, 2).await, Some(1));
 }
 
 #[tokio::test]
@@ -114,7 +169,7 @@ async fn a_type_named_twice_is_claimed_once() {
     let queue = Queue::fresh();
     let id = queue.add(job("work")).await;
     let wants = vec![want("work", 9), want("work", 9)];
-    let claims = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap();
+    let claims = queue.store.claim(Claim { wants, slots: 9, ..claim("work", 1) }).await.unwrap();
     assert_eq!(ids(&claims.jobs), [id]);
 }
 
@@ -137,7 +192,7 @@ async fn the_next_time_is_the_earliest_over_all_wanted_types_and_priorities() {
         queue.add(NewJob { priority, due: Due::In(HOUR * hours), ..job(name) }).await;
     }
     let wants = vec![want("a", 1), want("b", 1)];
-    let due = queue.store.claim(Claim { wants, limit: 9, ..claim("work", 1) }).await.unwrap().next_due.unwrap();
+    let due = queue.store.claim(Claim { wants, slots: 9, ..claim("work", 1) }).await.unwrap().next_due.unwrap();
     assert!(due <= HOUR * 2 && due > HOUR, "{due:?}");
     assert_eq!(queue.store.claim(claim("absent", 9)).await.unwrap().next_due, None);
 }

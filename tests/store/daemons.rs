@@ -1,6 +1,6 @@
 //! What daemons say about themselves.
 
-use jobq::queue::{Daemon, PluginReport, Timestamp};
+use jobq::queue::{Daemon, PluginReport, Timestamp, WorkerName};
 
 use super::{Queue, is_since};
 
@@ -50,7 +50,7 @@ async fn a_daemon_that_retires_is_gone_and_the_other_stays() {
     for worker in ["one", "two"] {
         queue.store.announce(daemon(worker)).await.unwrap();
     }
-    queue.store.retire("one").await.unwrap();
+    queue.store.retire(&WorkerName::new("one")).await.unwrap();
     let left = queue.store.daemons().await.unwrap();
     assert_eq!((left.len(), left[0].worker.as_str(), left[0].plugins.len()), (1, "two", 2));
 }

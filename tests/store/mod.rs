@@ -36,9 +36,9 @@ use std::time::Duration;
 
 use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
 use jobq::queue::{
-    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobType, LogLine,
+    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobRef, JobType, LogLine,
     LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
-    Timestamp, Want,
+    Timestamp, Want, WorkerName,
 };
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -86,6 +86,13 @@ impl Queue {
 
     pub(crate) async fn job(&self, id: &Id) -> Job {
         self.store.find(id).await.unwrap().unwrap()
+    }
+
+    /// A reference that no job of this queue has.
+    pub(crate) async fn no_job(&self) -> JobRef {
+        let elsewhere = Self::fresh();
+        elsewhere.store.enqueue((0..999).map(|_| job("work")).collect()).await.unwrap();
+        elsewhere.all().await[0].reference
     }
 
     pub(crate) async fn all(&self) -> Vec<Job> {
@@ -175,12 +182,17 @@ pub(crate) fn due_in(delay: Duration) -> NewJob {
     NewJob { due: Due::In(delay), ..job("work") }
 }
 
-pub(crate) fn want(name: &str, most: usize) -> Want {
-    Want { job_type: job_type(name), most }
+pub(crate) fn want(name: &str, slots: usize) -> Want {
+    Want { job_type: job_type(name), slots, ahead: 0 }
 }
 
-pub(crate) fn claim(name: &str, most: usize) -> Claim {
-    Claim { wants: vec![want(name, most)], limit: most, lease: HOUR, worker: "tester".into() }
+pub(crate) fn claim(name: &str, slots: usize) -> Claim {
+    Claim { wants: vec![want(name, slots)], slots, lease: HOUR, worker: tester() }
+}
+
+/// Who claims in the tests.
+pub(crate) fn tester() -> WorkerName {
+    WorkerName::new("tester")
 }
 
 /// Enqueues each job by itself, all at the same time.
@@ -202,7 +214,7 @@ pub(crate) async fn at_once(
 /// What is known about an attempt that took no time.
 pub(crate) fn receipt(claimed: &Claimed) -> Receipt {
     Receipt {
-        lease: claimed.lease,
+        lease: claimed.lease.clone(),
         attempt: claimed.attempt,
         duration: Duration::ZERO,
         fuel: Some(1_000),

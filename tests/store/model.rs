@@ -145,7 +145,7 @@ impl History {
         let expected = self.next_in_order(most, limit).await;
         let wants = TYPES.into_iter().zip(most).map(|(name, most)| want(name, most)).collect();
         let lease = if expired { Duration::ZERO } else { HOUR };
-        let claims = self.queue.store.claim(Claim { wants, limit, lease, ..claim("work", 1) }).await.unwrap();
+        let claims = self.queue.store.claim(Claim { wants, slots: limit, lease, ..claim("work", 1) }).await.unwrap();
         let taken: Vec<Id> = claims.jobs.iter().map(|job| job.id.clone()).collect();
         assert_eq!(taken, expected, "I7");
         for claimed in claims.jobs {
@@ -184,7 +184,7 @@ impl History {
 
     async fn release(&mut self, whose: Index) {
         let Some(lease) = self.lease(whose) else { return };
-        self.queue.store.release(vec![lease.lease]).await.unwrap();
+        self.queue.store.release(vec![lease.lease.clone()]).await.unwrap();
         if self.holds(&lease) {
             self.happened(&lease.id, Event::GiveBack, None, 0);
         }
@@ -217,7 +217,7 @@ impl History {
 
     async fn rescue(&mut self, limit: usize) {
         let lost = self.jobs.values().filter(|known| known.is_rescued()).count();
-        let rescued = self.queue.store.rescue(policies(), limit).await.unwrap();
+        let rescued = self.queue.store.rescue(policies(), DAY, limit).await.unwrap();
         assert_eq!(rescued.len(), lost.min(limit));
         for job in rescued {
             let known = &self.jobs[&job.id];
@@ -249,7 +249,7 @@ impl History {
         let now = Timestamp::now();
         let waits = |job: &Job| matches!(job.status, Status::Pending | Status::Failed) && job.scheduled_at <= now;
         let mut due: Vec<Job> = self.queue.all().await.into_iter().filter(waits).collect();
-        due.sort_by_key(|job| (-job.priority, job.scheduled_at, job.seq));
+        due.sort_by_key(|job| (-job.priority, job.scheduled_at, job.reference));
         let mut left = BTreeMap::from([(TYPES[0], most[0]), (TYPES[1], most[1])]);
         due.retain(|job| {
             let left = left.get_mut(job.job_type.as_str()).unwrap();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Event, Id, Next, Status};
+use jobq::queue::{Event, Id, Lease, Next, Progress, Receipt, Stale, Status, WorkerName};
 
-use super::{DAY, Queue, failure, policies, receipt};
+use super::{DAY, Queue, failure, line, policies, receipt};
 
 #[tokio::test]
 async fn a_verb_moves_a_job_exactly_where_the_table_says() {
@@ -33,15 +33,36 @@ async fn a_worker_that_was_presumed_dead_writes_nothing_over_the_one_that_took_o
         let queue = Queue::fresh();
         let first = queue.standing(Status::Pending).await;
         let second = queue.claim(1).await.remove(0);
-        assert_eq!(first.lease.seq, second.lease.seq);
+        assert_eq!(first.lease.job, second.lease.job);
         let before = (queue.job(&first.id).await, queue.outcomes(&first.id).await);
         happen(&queue, event, &first.id, receipt(&first)).await;
-        queue.store.release(vec![first.lease]).await.unwrap();
+        queue.store.release(vec![first.lease.clone()]).await.unwrap();
         assert_eq!((queue.job(&first.id).await, queue.outcomes(&first.id).await), before, "{event:?}");
     }
 }
 
-async fn happen(queue: &Queue, event: Event, id: &Id, end: jobq::queue::Receipt) {
+#[tokio::test]
+async fn a_token_is_worth_nothing_in_the_hands_of_another_worker() {
+    let queue = Queue::fresh();
+    let held = queue.running().await;
+    let other = Lease { worker: WorkerName::new("another"), ..held.lease.clone() };
+    let before = (queue.job(&held.id).await, queue.outcomes(&held.id).await);
+    for event in [Event::Complete, Event::FailForNow, Event::FailForGood, Event::Snooze, Event::GiveBack] {
+        let end = Receipt { lease: other.clone(), ..receipt(&held) };
+        happen(&queue, event, &held.id, end).await;
+        assert_eq!((queue.job(&held.id).await, queue.outcomes(&held.id).await), before, "{event:?}");
+    }
+    let said = Progress { lease: other.clone(), lines: vec![line("no")], progress: Some((1, "no".into())) };
+    queue.store.record(vec![said]).await.unwrap();
+    queue.store.release(vec![other.clone()]).await.unwrap();
+    let stale = [Stale { lease: other.clone(), cancelled: false }];
+    assert_eq!(queue.store.renew(vec![other.clone()], DAY).await.unwrap(), stale);
+    assert_eq!(queue.store.stale(vec![other]).await.unwrap(), stale);
+    assert_eq!((queue.job(&held.id).await, queue.outcomes(&held.id).await), before);
+    assert_eq!(queue.store.logs(&held.id, 0).await.unwrap(), []);
+}
+
+async fn happen(queue: &Queue, event: Event, id: &Id, end: Receipt) {
     let store = &queue.store;
     match event {
         Event::Claim => drop(queue.claim(9).await),

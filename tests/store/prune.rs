@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Pruned, Retention, Status};
+use jobq::queue::{Id, NewJob, Pruned, Retention, Status};
 
 use super::{HOUR, Queue, job, receipt};
 
@@ -51,14 +51,16 @@ async fn unfinished_jobs_are_never_deleted() {
 #[tokio::test]
 async fn the_oldest_go_first_in_small_batches() {
     let queue = Queue::fresh();
-    queue.store.enqueue((0..5).map(|_| job("work")).collect()).await.unwrap();
+    let jobs: Vec<NewJob> = (0..5).map(|_| job("work")).collect();
+    let ids: Vec<Id> = jobs.iter().map(|job| job.id.clone()).collect();
+    queue.store.enqueue(jobs).await.unwrap();
     for claimed in queue.claim(5).await {
         queue.store.complete(receipt(&claimed), String::new(), vec![]).await.unwrap();
     }
     let all = Retention { completed: Some(Duration::ZERO), ..NONE };
     assert_eq!(queue.store.prune(all, 2).await.unwrap(), Pruned { deleted: 2, more: true });
-    let left: Vec<i64> = queue.all().await.iter().map(|job| job.seq).collect();
-    assert_eq!(left, [5, 4, 3]);
+    let left: Vec<Id> = queue.all().await.into_iter().rev().map(|job| job.id).collect();
+    assert_eq!(left, ids[2..]);
     assert_eq!(queue.store.prune(all, 9).await.unwrap(), Pruned { deleted: 3, more: false });
     assert_eq!(queue.store.prune(all, 0).await.unwrap().deleted, 0);
 }
@@ -66,8 +68,8 @@ async fn the_oldest_go_first_in_small_batches() {
 #[tokio::test]
 async fn a_place_in_the_queue_is_never_given_twice() {
     let queue = Queue::fresh();
-    let last = queue.standing(Status::Completed).await.lease.seq;
+    let last = queue.standing(Status::Completed).await.lease.job;
     queue.store.prune(Retention { completed: Some(Duration::ZERO), ..NONE }, 9).await.unwrap();
-    let next = queue.job(&queue.add(job("work")).await).await.seq;
-    assert!(next > last, "{next} after {last}");
+    let next = queue.job(&queue.add(job("work")).await).await.reference;
+    assert!(next > last, "{next:?} after {last:?}");
 }

@@ -1,6 +1,6 @@
 //! Looking: one job, many jobs, counts, holders.
 
-use jobq::queue::{Counts, Filter, Id, Status};
+use jobq::queue::{Counts, Filter, Id, NewJob, Status};
 
 use super::{Queue, claim, job, keyed, receipt};
 
@@ -18,10 +18,13 @@ async fn what_is_not_there_is_not_found() {
 #[tokio::test]
 async fn a_list_is_newest_first_and_as_long_as_asked() {
     let queue = Queue::fresh();
-    queue.store.enqueue((0..5).map(|_| job("work")).collect()).await.unwrap();
+    let jobs: Vec<NewJob> = (0..5).map(|_| job("work")).collect();
+    let newest: Vec<Id> = jobs.iter().rev().take(3).map(|job| job.id.clone()).collect();
+    queue.store.enqueue(jobs).await.unwrap();
     let filter = Filter { status: None, job_type: None, limit: 3 };
-    let places: Vec<i64> = queue.store.list(filter.clone()).await.unwrap().iter().map(|job| job.seq).collect();
-    assert_eq!(places, [5, 4, 3]);
+    let listed = queue.store.list(filter.clone()).await.unwrap();
+    assert_eq!(listed.iter().map(|job| job.id.clone()).collect::<Vec<_>>(), newest);
+    assert!(listed.iter().map(|job| job.reference).rev().is_sorted());
     assert_eq!(queue.store.list(Filter { limit: 0, ..filter }).await.unwrap(), []);
 }
 

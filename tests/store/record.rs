@@ -5,11 +5,11 @@ use jobq::queue::{Claimed, LogLine, LogSource, Progress, Status, Timestamp};
 use super::{Queue, line, receipt};
 
 pub(crate) fn progress(claimed: &Claimed, percent: u8, message: &str) -> Progress {
-    Progress { lease: claimed.lease, lines: vec![], progress: Some((percent, message.into())) }
+    Progress { lease: claimed.lease.clone(), lines: vec![], progress: Some((percent, message.into())) }
 }
 
 fn said(claimed: &Claimed, lines: &[&str]) -> Progress {
-    Progress { lease: claimed.lease, lines: lines.iter().map(|text| line(text)).collect(), progress: None }
+    Progress { lease: claimed.lease.clone(), lines: lines.iter().map(|text| line(text)).collect(), progress: None }
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn lines_come_back_as_they_were_written_and_after_those_skipped() {
         message: format!("\0{number} 🦀"),
     })
     .collect();
-    let entry = Progress { lease: claimed.lease, lines: written.clone(), progress: None };
+    let entry = Progress { lease: claimed.lease.clone(), lines: written.clone(), progress: None };
     queue.store.record(vec![entry]).await.unwrap();
     for skip in [0, 1, 3, 4, 5, usize::MAX] {
         let expected = written.get(skip..).unwrap_or_default();

@@ -13,7 +13,7 @@ async fn a_released_job_bears_no_trace_but_the_token() {
     let id = queue.add(job("work")).await;
     let before = queue.job(&id).await;
     let claimed = queue.claim(1).await.remove(0);
-    queue.store.release(vec![claimed.lease]).await.unwrap();
+    queue.store.release(vec![claimed.lease.clone()]).await.unwrap();
     assert_eq!(queue.job(&id).await, Job { lease: 1, ..before });
     assert_eq!(queue.outcomes(&id).await, []);
     watch.are_unharmed(&queue).await;
@@ -26,7 +26,7 @@ async fn a_released_job_keeps_what_earlier_attempts_left() {
     queue.store.fail(receipt(&first), failure(Next::Retry(Duration::ZERO))).await.unwrap();
     let before = queue.job(&first.id).await;
     let second = queue.claim(1).await.remove(0);
-    queue.store.release(vec![second.lease]).await.unwrap();
+    queue.store.release(vec![second.lease.clone()]).await.unwrap();
     let stored = queue.job(&first.id).await;
     assert_eq!((stored.status, stored.attempts), (Status::Pending, 1));
     assert_eq!((stored.started_at, stored.error), (before.started_at, before.error));
@@ -38,6 +38,6 @@ async fn a_stale_lease_releases_nothing() {
     let queue = Queue::fresh();
     let stale = queue.standing(Status::Completed).await;
     let before = queue.job(&stale.id).await;
-    queue.store.release(vec![stale.lease]).await.unwrap();
+    queue.store.release(vec![stale.lease.clone()]).await.unwrap();
     assert_eq!(queue.job(&stale.id).await, before);
 }

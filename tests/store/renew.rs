@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobq::queue::{Claim, Lease, Stale, Status, Timestamp};
 
-use super::{HOUR, Queue, claim, is_since, job, policies};
+use super::{DAY, HOUR, Queue, claim, is_since, job, policies, tester};
 
 #[tokio::test]
 async fn a_lease_holds_longer_from_now_on() {
@@ -12,7 +12,7 @@ async fn a_lease_holds_longer_from_now_on() {
     let watch = queue.bystanders().await;
     let claimed = queue.running().await;
     let start = Timestamp::now();
-    assert_eq!(queue.store.renew(vec![claimed.lease], HOUR * 5).await.unwrap(), []);
+    assert_eq!(queue.store.renew(vec![claimed.lease.clone()], HOUR * 5).await.unwrap(), []);
     let stored = queue.job(&claimed.id).await;
     assert!(is_since(stored.lease_until.unwrap().before(HOUR * 5), start));
     assert_eq!((stored.status, stored.lease), (Status::Running, claimed.lease.token));
@@ -24,9 +24,9 @@ async fn a_lease_that_ran_out_is_renewed_as_long_as_nobody_rescued_it() {
     let queue = Queue::fresh();
     queue.add(job("work")).await;
     let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
-    let lease = queue.store.claim(claim).await.unwrap().jobs[0].lease;
-    assert_eq!(queue.store.renew(vec![lease], HOUR).await.unwrap(), []);
-    assert_eq!(queue.store.rescue(policies(), 9).await.unwrap(), []);
+    let lease = queue.store.claim(claim).await.unwrap().jobs.remove(0).lease;
+    assert_eq!(queue.store.renew(vec![lease.clone()], HOUR).await.unwrap(), []);
+    assert_eq!(queue.store.rescue(policies(), DAY, 9).await.unwrap(), []);
     assert_eq!(queue.store.stale(vec![lease]).await.unwrap(), []);
 }
 
@@ -36,13 +36,14 @@ async fn stale_leases_are_told_apart() {
         let queue = Queue::fresh();
         let lease = queue.standing(status).await.lease;
         let good = queue.running_again().await;
-        let gone = Lease { seq: 999, token: 1 };
+        let gone = Lease { job: queue.no_job().await, token: 1, worker: tester() };
         let before = queue.all().await;
+        let all = vec![lease.clone(), good, gone.clone()];
         let expected =
             [Stale { lease, cancelled: status == Status::Cancelled }, Stale { lease: gone, cancelled: false }];
-        assert_eq!(queue.store.stale(vec![lease, good, gone]).await.unwrap(), expected, "{status}");
+        assert_eq!(queue.store.stale(all.clone()).await.unwrap(), expected, "{status}");
         assert_eq!(queue.all().await, before);
-        assert_eq!(queue.store.renew(vec![lease, good, gone], HOUR).await.unwrap(), expected, "{status}");
+        assert_eq!(queue.store.renew(all, HOUR).await.unwrap(), expected, "{status}");
     }
 }
 
@@ -51,8 +52,8 @@ async fn a_job_that_somebody_else_runs_now_is_stale_for_the_first() {
     let queue = Queue::fresh();
     let first = queue.standing(Status::Pending).await;
     let second = queue.claim(1).await.remove(0);
-    assert_eq!(first.lease.seq, second.lease.seq);
-    let stale = queue.store.renew(vec![first.lease, second.lease], HOUR).await.unwrap();
+    assert_eq!(first.lease.job, second.lease.job);
+    let stale = queue.store.renew(vec![first.lease.clone(), second.lease], HOUR).await.unwrap();
     assert_eq!(stale, [Stale { lease: first.lease, cancelled: false }]);
 }
 
@@ -60,6 +61,6 @@ impl Queue {
     /// A running job of a type that nothing else waits in.
     async fn running_again(&self) -> Lease {
         self.add(job("again")).await;
-        self.store.claim(claim("again", 1)).await.unwrap().jobs[0].lease
+        self.store.claim(claim("again", 1)).await.unwrap().jobs.remove(0).lease
     }
 }

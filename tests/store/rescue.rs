@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jobq::queue::{Claim, Claimed, Id, NewJob, Outcome, Policies, Policy, Recorded, Rescued, Status, Timestamp};
 
-use super::{Queue, claim, is_since, job, job_type, policies, receipt};
+use super::{DAY, Queue, claim, is_since, job, job_type, policies, receipt};
 
 impl Queue {
     /// Enqueues a job and claims it with a lease that is over at once.
@@ -17,7 +17,7 @@ impl Queue {
     }
 
     async fn rescue(&self, limit: usize) -> Vec<Rescued> {
-        self.store.rescue(policies(), limit).await.unwrap()
+        self.store.rescue(policies(), DAY, limit).await.unwrap()
     }
 }
 
@@ -50,6 +50,19 @@ async fn a_lease_that_holds_is_never_touched() {
 }
 
 #[tokio::test]
+async fn a_lease_that_nobody_grants_for_so_long_is_over() {
+    let queue = Queue::fresh();
+    let id = queue.add(job("work")).await;
+    queue.store.claim(Claim { lease: DAY, ..claim("work", 1) }).await.unwrap();
+    let watch = queue.bystanders().await;
+    assert_eq!(queue.store.rescue(policies(), DAY, 9).await.unwrap(), [], "a lease as long as any can be");
+    let rescued = queue.store.rescue(policies(), DAY / 2, 9).await.unwrap();
+    assert_eq!(rescued.iter().map(|job| (&job.id, job.status)).collect::<Vec<_>>(), [(&id, Status::Failed)]);
+    assert_eq!(queue.outcomes(&id).await, [Outcome::Lost]);
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
 async fn a_job_that_kills_its_worker_again_and_again_is_dead_in_the_end() {
     let queue = Queue::fresh();
     let mut lost = queue.abandoned(job("work")).await;
@@ -76,7 +89,7 @@ async fn the_jobs_own_limit_and_dead_on_decide() {
     queue.abandoned(NewJob { max_attempts: Some(1), ..job("once") }).await;
     queue.abandoned(job("fragile")).await;
     queue.abandoned(job("work")).await;
-    let rescued = queue.store.rescue(policies, 9).await.unwrap();
+    let rescued = queue.store.rescue(policies, DAY, 9).await.unwrap();
     let ends: BTreeMap<&str, Status> = rescued.iter().map(|job| (job.job_type.as_str(), job.status)).collect();
     assert_eq!(ends, BTreeMap::from([("once", Status::Dead), ("fragile", Status::Dead), ("work", Status::Failed)]));
 }

@@ -13,8 +13,8 @@ async fn many_jobs_run_again_as_one_would() {
         jobs.push(queue.standing(status).await);
     }
     let start = Timestamp::now();
-    let seqs = jobs.iter().map(|claimed| claimed.lease.seq).collect();
-    let answer = queue.store.retry_many(seqs, vec![Status::Dead, Status::Cancelled], policies()).await.unwrap();
+    let references = jobs.iter().map(|claimed| claimed.lease.job).collect();
+    let answer = queue.store.retry_many(references, vec![Status::Dead, Status::Cancelled], policies()).await.unwrap();
     assert_eq!(answer, Moved { moved: 3, gone: 0, key_taken: 0 });
     for claimed in &jobs {
         let stored = queue.job(&claimed.id).await;
@@ -31,8 +31,8 @@ async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
     let cancelled = queue.standing(Status::Cancelled).await;
     let completed = queue.standing(Status::Completed).await;
     let before = queue.all().await;
-    let seqs = vec![cancelled.lease.seq, completed.lease.seq, 4711];
-    let answer = queue.store.retry_many(seqs, vec![Status::Dead, Status::Completed], policies()).await.unwrap();
+    let references = vec![cancelled.lease.job, completed.lease.job, queue.no_job().await];
+    let answer = queue.store.retry_many(references, vec![Status::Dead, Status::Completed], policies()).await.unwrap();
     assert_eq!(answer, Moved { moved: 0, gone: 3, key_taken: 0 });
     assert_eq!(queue.all().await, before);
 }
@@ -40,13 +40,13 @@ async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
 #[tokio::test]
 async fn of_several_jobs_with_one_key_the_first_takes_it() {
     let queue = Queue::fresh();
-    let mut seqs = Vec::new();
+    let mut references = Vec::new();
     for _ in 0..3 {
         let id = queue.add(keyed("k")).await;
         queue.store.cancel(&id).await.unwrap();
-        seqs.push(queue.job(&id).await.seq);
+        references.push(queue.job(&id).await.reference);
     }
-    let answer = queue.store.retry_many(seqs.clone(), vec![Status::Cancelled], policies()).await.unwrap();
+    let answer = queue.store.retry_many(references.clone(), vec![Status::Cancelled], policies()).await.unwrap();
     assert_eq!(answer, Moved { moved: 1, gone: 0, key_taken: 2 });
     let states: Vec<Status> = queue.all().await.iter().rev().map(|job| job.status).collect();
     assert_eq!(states, [Status::Pending, Status::Cancelled, Status::Cancelled]);

@@ -24,7 +24,7 @@ async fn it_names_exactly_the_states_and_the_type_asked_for() {
         let claimed = queue.standing(status).await;
         let one = Selection { job_type: Some("work".into()), ..of(&[status]) };
         let selected = queue.store.select(one).await.unwrap();
-        assert_eq!(selected, Selected { jobs: vec![claimed.lease.seq], first: vec![claimed.id.clone()] }, "{status}");
+        assert_eq!(selected, Selected { jobs: vec![claimed.lease.job], first: vec![claimed.id.clone()] }, "{status}");
         assert_eq!(ids(&queue, of(&[status])).await.len(), 2, "{status}");
         queue.store.cancel(&claimed.id).await.unwrap();
         queue.store.prune(Retention { cancelled: Some(Duration::ZERO), ..Retention::default() }, 9).await.unwrap();
@@ -36,15 +36,15 @@ async fn it_names_exactly_the_states_and_the_type_asked_for() {
 #[tokio::test]
 async fn it_takes_the_first_to_end_and_the_first_due() {
     let queue = Queue::fresh();
-    let mut seqs = Vec::new();
+    let mut references = Vec::new();
     for _ in 0..12 {
         let id = queue.add(job("work")).await;
-        seqs.push(queue.job(&id).await.seq);
+        references.push(queue.job(&id).await.reference);
     }
     let all = queue.store.select(of(&[Status::Pending])).await.unwrap();
-    assert_eq!((all.jobs.clone(), all.first.len()), (seqs.clone(), 10));
+    assert_eq!((all.jobs.clone(), all.first.len()), (references.clone(), 10));
     let two = Selection { limit: 2, ..of(&[Status::Pending]) };
-    assert_eq!(queue.store.select(two).await.unwrap().jobs, seqs[..2]);
+    assert_eq!(queue.store.select(two).await.unwrap().jobs, references[..2]);
     assert!(ids(&queue, Selection { limit: 0, ..of(&[Status::Pending]) }).await.is_empty());
 }
 

@@ -7,7 +7,7 @@ use super::exit::{Code, Failure};
 use super::output::{self, Format, cell, talk};
 use super::render;
 use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{Id, Job, LogLine, Status, Store, StoreError, Timestamp};
+use crate::queue::{ChangeCursor, Id, Job, LogLine, Status, Store, StoreError, Timestamp};
 
 /// How often `--follow` looks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -49,8 +49,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         if lines.is_empty() && args.follow && format == Format::Table {
             talk(format!("-- the job is {}", job.status));
         }
+        let mut seen = ChangeCursor::default();
         while args.follow && !job.status.is_terminal() {
-            store.change(LOOK).await?;
+            seen = store.change(seen, LOOK).await?;
             let now = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
             print(&reader.next(&store, &args.id).await?, format, true)?;
             if format == Format::Table {

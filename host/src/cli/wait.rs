@@ -11,7 +11,7 @@ use super::server::Server;
 use super::terminal::LiveLine;
 use super::when;
 use crate::queue::sqlite::SqliteStore;
-use crate::queue::{Id, Job, Status, Store, Timestamp};
+use crate::queue::{ChangeCursor, Id, Job, Status, Store, Timestamp};
 
 /// How often a wait looks whether somebody has written.
 const LOOK: Duration = Duration::from_millis(20);
@@ -23,7 +23,8 @@ const DRAW: Duration = Duration::from_millis(100);
 pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
     let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
     let terminal = terminal.transpose().context("cannot listen to signals")?;
-    let mut watch = Watch { started: Instant::now(), limit, terminal, server: Server::Serving };
+    let mut watch =
+        Watch { started: Instant::now(), limit, terminal, server: Server::Serving, seen: ChangeCursor::default() };
     loop {
         let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
         if job.status.is_terminal() {
@@ -62,6 +63,8 @@ struct Watch {
     terminal: Option<(LiveLine, Signal)>,
     /// Whether a daemon is there to run the job while it is pending.
     server: Server,
+    /// The last change of the queue that was looked at.
+    seen: ChangeCursor,
 }
 
 impl Watch {
@@ -80,8 +83,8 @@ impl Watch {
             }
             let pause = left.map_or(DRAW, |left| left.min(DRAW));
             tokio::select! {
-                change = store.change(LOOK) => {
-                    change?;
+                change = store.change(self.seen, LOOK) => {
+                    self.seen = change?;
                     return Ok(None);
                 }
                 () = tokio::time::sleep(pause) => {}

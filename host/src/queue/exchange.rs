@@ -1,9 +1,8 @@
 //! What goes into the verbs of the store and what comes back: requests, receipts, answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Digest, Id, JobType, Lease, LogLine, Next, Outcome, Status, Timestamp};
+use super::{Digest, Id, JobRef, JobType, Lease, LogLine, Next, Outcome, Status, Timestamp, WorkerName};
 
 /// The answer to one enqueued job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +23,20 @@ impl Enqueued {
 }
 
 /// What a worker wants to claim.
+///
+/// Jobs are taken in the order of claims. Each uses one of the free `slots` while there is one and its type may take another;
+/// otherwise it is taken ahead of a free slot while its type allows that. A type that can take no more is left out, and the
+/// claim goes on with the others until none of them has a due job.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The types it can serve now, each with the most it can take.
+    /// The types it can serve now.
     pub wants: Vec<Want>,
-    /// The most it can take of all types together.
-    pub limit: usize,
+    /// Free slots, which all wanted types share.
+    pub slots: usize,
     /// How long the leases hold.
     pub lease: Duration,
     /// Its name, written into the rows.
-    pub worker: Arc<str>,
+    pub worker: WorkerName,
 }
 
 /// One type a worker can serve.
@@ -41,8 +44,32 @@ pub struct Claim {
 pub struct Want {
     /// The type.
     pub job_type: JobType,
-    /// The most jobs of it.
-    pub most: usize,
+    /// The most jobs of it that may take a free slot.
+    pub slots: usize,
+    /// How many more of it may be claimed ahead of a free slot.
+    pub ahead: usize,
+}
+
+impl Want {
+    /// Whether a job of it could be taken beside so many free slots.
+    pub(super) fn is_open(&self, free: usize) -> bool {
+        self.ahead > 0 || (self.slots > 0 && free > 0)
+    }
+
+    /// The most jobs of it that could be taken beside so many free slots.
+    pub(super) fn most(&self, free: usize) -> usize {
+        self.slots.min(free).saturating_add(self.ahead)
+    }
+
+    /// Counts a job of it that is taken: into one of the `free` slots while it may have one, ahead of them otherwise.
+    pub(super) fn take_one(&mut self, free: &mut usize) {
+        if self.slots > 0 && *free > 0 {
+            self.slots -= 1;
+            *free -= 1;
+        } else {
+            self.ahead = self.ahead.saturating_sub(1);
+        }
+    }
 }
 
 /// The answer to a claim.
@@ -50,7 +77,8 @@ pub struct Want {
 pub struct Claims {
     /// The leased jobs in the order in which they shall start.
     pub jobs: Vec<Claimed>,
-    /// When the next job of the wanted types is due, as a delay from now; `None` where none waits or more are due at once.
+    /// When the next job is due, as a delay from now, of the wanted types that have no due job left and could take one more;
+    /// `None` where none waits.
     pub next_due: Option<Duration>,
 }
 
@@ -74,7 +102,7 @@ pub struct Claimed {
 }
 
 /// A lease that no longer holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
     /// The lease.
     pub lease: Lease,
@@ -105,7 +133,7 @@ impl Receipt {
     /// For an attempt that ran so long, of which nothing else is known.
     pub fn of(job: &Claimed, duration: Duration) -> Self {
         Self {
-            lease: job.lease,
+            lease: job.lease.clone(),
             attempt: job.attempt,
             duration,
             fuel: None,
@@ -189,8 +217,8 @@ pub struct Selection {
 /// The jobs that a selection named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// Their places in the order of insertion, which take an eighth of the room of their ids.
-    pub jobs: Vec<i64>,
+    /// The jobs, by references that take an eighth of the room of their ids.
+    pub jobs: Vec<JobRef>,
     /// The ids of the first few, for people.
     pub first: Vec<Id>,
 }
@@ -206,7 +234,7 @@ pub struct Moved {
     pub key_taken: usize,
 }
 
-/// An attempt that was given up for lost.
+/// An attempt that was given up for lost, or one that never started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
     /// The job.
@@ -215,8 +243,18 @@ pub struct Rescued {
     pub job_type: String,
     /// The worker that held it.
     pub worker: Option<String>,
-    /// Where the job stands now.
+    /// Where the job stands now: failed or dead, or pending where its guest had not started, which costs no attempt.
     pub status: Status,
+}
+
+/// How many changes of the queue have been noticed, whoever made them. The default stands before all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangeCursor(u64);
+
+impl ChangeCursor {
+    pub(super) const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
 }
 
 /// How long finished jobs are kept; `None` keeps them for ever.

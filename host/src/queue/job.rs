@@ -259,16 +259,55 @@ impl NewJob {
     }
 }
 
-/// The right to write about one attempt of one job.
+/// A job's row, opaque to whoever is not a backend. Its order is the order of insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobRef(i64);
+
+impl JobRef {
+    pub(in crate::queue) const fn from_seq(seq: i64) -> Self {
+        Self(seq)
+    }
+
+    pub(in crate::queue) const fn seq(self) -> i64 {
+        self.0
+    }
+}
+
+/// The name of one run of one daemon, as the `worker` column has it. A daemon that starts again takes another one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerName(Arc<str>);
+
+impl WorkerName {
+    /// Any text that no other run of a daemon has.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The right to write about one attempt of one job. Every write of a worker names all three.
 ///
 /// The token only grows, so a worker that was presumed dead can be told from the one that took over
-/// (Kleppmann, "How to do distributed locking", 2016: fencing tokens).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// (Kleppmann, "How to do distributed locking", 2016: fencing tokens). The name tells two workers apart even where a row was
+/// restored from a copy, and its token with it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// The row.
-    pub seq: i64,
+    /// The job.
+    pub job: JobRef,
     /// The fencing token.
     pub token: i64,
+    /// Who holds it.
+    pub worker: WorkerName,
 }
 
 /// SHA-256 of the `.wasm` that ran an attempt.

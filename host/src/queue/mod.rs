@@ -14,11 +14,12 @@ mod store;
 mod summary;
 
 pub use exchange::{
-    Cancelled, Claim, Claimed, Claims, Enqueued, Failure, Filter, Moved, Progress, Pruned, Receipt, Recorded, Rescued,
-    Retention, Retried, Selected, Selection, Stale, Want,
+    Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Failure, Filter, Moved, Progress, Pruned, Receipt,
+    Recorded, Rescued, Retention, Retried, Selected, Selection, Stale, Want,
 };
 pub use job::{
-    Digest, Due, Id, JobType, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority, Timestamp, TypeError,
+    Digest, Due, Id, JobRef, JobType, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority, Timestamp,
+    TypeError, WorkerName,
 };
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
 pub use retry::{Backoff, Next, Policies, Policy};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Digest, Id, Outcome, Priority, Status, Timestamp};
+use super::{Digest, Id, JobRef, Outcome, Priority, Status, Timestamp};
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Place in the order of insertion.
-    pub seq: i64,
+    /// What verbs that take many jobs call it; in order of insertion.
+    pub reference: JobRef,
     /// Public id.
     pub id: Id,
     /// Type, as it stands there.

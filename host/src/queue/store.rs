@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, Lease, LogLine, Moved,
-    NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, Stale,
-    StandingClaim, Status,
+    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
+    Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
+    Selected, Selection, Stale, StandingClaim, Status, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -25,7 +25,8 @@ pub trait Store: Send + Sync + 'static {
     /// A job whose key an unfinished one holds is not added: the answer names the holder.
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError>;
 
-    /// Leases due jobs: within a type by priority (higher first), then `scheduled_at`, then insertion; across types by the same order.
+    /// Leases due jobs: by priority (higher first), then `scheduled_at`, then insertion, over all wanted types. What of them it
+    /// takes is told by [`Claim`].
     /// The cost depends on the jobs taken, not on how many are finished, due later, or of types that are not wanted.
     async fn claim(&self, claim: Claim) -> Result<Claims, StoreError>;
 
@@ -70,14 +71,41 @@ pub trait Store: Send + Sync + 'static {
     async fn select(&self, selection: Selection) -> Result<Selected, StoreError>;
 
     /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
-    async fn cancel_many(&self, jobs: Vec<i64>, from: Vec<Status>) -> Result<Moved, StoreError>;
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError>;
 
     /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
-    async fn retry_many(&self, jobs: Vec<i64>, from: Vec<Status>, policies: Arc<Policies>)
-    -> Result<Moved, StoreError>;
+    async fn retry_many(
+        &self,
+        jobs: Vec<JobRef>,
+        from: Vec<Status>,
+        policies: Arc<Policies>,
+    ) -> Result<Moved, StoreError>;
 
-    /// Fails at most `limit` attempts whose lease has expired (`lost`), oldest first.
-    async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError>;
+    /// Registers a worker: from here on its death can be proved, where the backend can do that.
+    async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        _ = worker;
+        Ok(())
+    }
+
+    /// Notes that the guest of this lease starts now. Cheap and without a transaction; outlives the process, not the machine.
+    fn started(&self, lease: &Lease) {
+        _ = lease;
+    }
+
+    /// The end of the attempt is on record, or it never will be: what [`started`](Self::started) noted is no longer needed.
+    fn ended(&self, lease: &Lease) {
+        _ = lease;
+    }
+
+    /// Ends at most `limit` attempts that nobody will end any more: those whose lease has expired, whose worker is proved dead,
+    /// or whose lease lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They failed (`lost`);
+    /// where the guest is proved not to have started, the job is pending again at its place and nothing is counted.
+    async fn rescue(
+        &self,
+        policies: Arc<Policies>,
+        max_lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<Rescued>, StoreError>;
 
     /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs.
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError>;
@@ -85,9 +113,10 @@ pub trait Store: Send + Sync + 'static {
     /// What [`prune`](Self::prune) would delete at this moment, had it no limit.
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError>;
 
-    /// Returns once somebody, this process included, has written since the last call returned. Looks every `pace`, for
-    /// microseconds; the first call of all returns at once.
-    async fn change(&self, pace: Duration) -> Result<(), StoreError>;
+    /// Returns once somebody, this process included, has written after `since`, and with what to ask for next; at once where that
+    /// has happened already, and for [`ChangeCursor::default`]. Whoever gives up waiting misses nothing. A backend that has to
+    /// look does so every `pace`.
+    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError>;
 
     /// The unfinished job that holds `key`, leaving out the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;
@@ -119,8 +148,8 @@ pub trait Store: Send + Sync + 'static {
     /// Writes what a daemon is and serves, for the command line to read; replaces its earlier report.
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError>;
 
-    /// Takes back what [`announce`](Self::announce) wrote.
-    async fn retire(&self, worker: &str) -> Result<(), StoreError>;
+    /// Takes back what [`announce`](Self::announce) and [`register`](Self::register) wrote.
+    async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError>;
 
     /// What the daemons on this queue last announced.
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError>;

@@ -231,9 +231,9 @@ impl Dispatcher {
 
     /// A claim of all that can be taken now; `None` when that is nothing.
     fn wanted(&mut self) -> Option<Claim> {
-        let (wants, ahead) = self.wants(self.slots(), self.free());
-        let (limit, lease) = (self.free() + ahead, self.options.borrow().lease);
-        (!wants.is_empty()).then(|| Claim { wants, limit, lease, worker: self.shared.worker.clone() })
+        let wants = self.wants(self.slots(), self.free());
+        let (slots, lease) = (self.free(), self.options.borrow().lease);
+        (!wants.is_empty()).then(|| Claim { wants, slots, lease, worker: self.shared.worker.clone() })
     }
 
     fn free(&self) -> usize {
@@ -242,10 +242,9 @@ impl Dispatcher {
 
     /// What can be taken now of each type, and how much of it ahead of a free slot.
     /// Few at a time are not worth a claim of their own while enough are waiting.
-    fn wants(&mut self, slots: usize, free: usize) -> (Vec<Want>, usize) {
+    fn wants(&mut self, slots: usize, free: usize) -> Vec<Want> {
         let serve = self.options.borrow().types.clone();
         let mut wants = Vec::new();
-        let mut most_ahead = 0;
         self.held_back = false;
         for name in self.shared.handlers.serving().into_iter().filter(|name| serve.includes(name)) {
             let Ok(job_type) = JobType::parse(&name) else { continue };
@@ -254,14 +253,13 @@ impl Dispatcher {
             let ahead = self.ahead.of(&name);
             let room_ahead = ahead.saturating_sub(ready);
             let room_ahead = if room_ahead >= ahead / 2 { room_ahead } else { 0 };
-            let most = free.min(limit.saturating_sub(running + ready)) + room_ahead;
-            self.held_back |= limit < slots && most < slots;
-            most_ahead = most_ahead.max(room_ahead);
-            if most > 0 {
-                wants.push(Want { job_type, most });
+            let own = free.min(limit.saturating_sub(running + ready));
+            self.held_back |= limit < slots && own + room_ahead < slots;
+            if own + room_ahead > 0 {
+                wants.push(Want { job_type, slots: own, ahead: room_ahead });
             }
         }
-        (wants, most_ahead)
+        wants
     }
 
     fn claimed(&mut self, answer: Result<Claims, StoreError>, wake: u64) {
@@ -288,7 +286,7 @@ impl Dispatcher {
         self.pause = poll;
         let since = Instant::now();
         for job in claims.jobs {
-            self.shared.live.add(job.lease);
+            self.shared.live.add(job.lease.clone());
             self.tally(&job.job_type).ready += 1;
             self.ready.push_back(Ready { job, since });
         }
@@ -333,5 +331,5 @@ async fn release(shared: &Shared, leases: Vec<Lease>) {
             }
         }
     }
-    leases.into_iter().for_each(|lease| shared.live.remove(lease));
+    leases.iter().for_each(|lease| shared.live.remove(lease));
 }

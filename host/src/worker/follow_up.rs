@@ -35,7 +35,7 @@ impl Outbox {
         if let Some(id) = own(&self.jobs.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Some(id);
         }
-        let holder = self.store.holder(key, Some(self.lease)).await;
+        let holder = self.store.holder(key, Some(self.lease.clone())).await;
         holder.inspect_err(|error| tracing::warn!("cannot look up the key of a follow-up: {error}")).unwrap_or(None)
     }
 }

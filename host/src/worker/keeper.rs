@@ -66,7 +66,7 @@ async fn check(shared: &Shared, renew: Option<Duration>) -> Result<Vec<Stale>, S
 }
 
 fn end(shared: &Shared, stale: Stale) {
-    let Some(tap) = shared.live.stale(stale.lease) else { return };
+    let Some(tap) = shared.live.stale(&stale.lease) else { return };
     if !stale.cancelled {
         tap.stop();
         return;

@@ -28,8 +28,8 @@ impl Live {
     }
 
     /// Its guest wants to start; `false` when it must not, for the lease no longer holds.
-    pub(super) fn start(&self, lease: Lease, tap: &Arc<Tap>) -> bool {
-        match self.lock().get_mut(&lease) {
+    pub(super) fn start(&self, lease: &Lease, tap: &Arc<Tap>) -> bool {
+        match self.lock().get_mut(lease) {
             Some(Stage::Stale) | None => false,
             Some(stage) => {
                 *stage = Stage::Running(tap.clone());
@@ -39,8 +39,8 @@ impl Live {
     }
 
     /// The lease no longer holds. Returns the tap of the guest that runs on it.
-    pub(super) fn stale(&self, lease: Lease) -> Option<Arc<Tap>> {
-        match self.lock().get_mut(&lease)? {
+    pub(super) fn stale(&self, lease: &Lease) -> Option<Arc<Tap>> {
+        match self.lock().get_mut(lease)? {
             Stage::Running(tap) => Some(tap.clone()),
             stage => {
                 *stage = Stage::Stale;
@@ -50,19 +50,19 @@ impl Live {
     }
 
     /// Its end is on record, or it was given back.
-    pub(super) fn remove(&self, lease: Lease) {
-        self.lock().remove(&lease);
+    pub(super) fn remove(&self, lease: &Lease) {
+        self.lock().remove(lease);
     }
 
     /// Every live lease.
     pub(super) fn leases(&self) -> Vec<Lease> {
-        self.lock().keys().copied().collect()
+        self.lock().keys().cloned().collect()
     }
 
     /// The taps of all running attempts.
     pub(super) fn taps(&self) -> Vec<(Lease, Arc<Tap>)> {
         let running = |(lease, stage): (&Lease, &Stage)| match stage {
-            Stage::Running(tap) => Some((*lease, tap.clone())),
+            Stage::Running(tap) => Some((lease.clone(), tap.clone())),
             Stage::Ready | Stage::Stale => None,
         };
         self.lock().iter().filter_map(running).collect()

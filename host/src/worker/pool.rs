@@ -14,7 +14,7 @@ use super::dispatcher::Dispatcher;
 use super::lanes::Lanes;
 use super::live::Live;
 use super::{Handlers, Options, Rules, cleaner, herald, keeper};
-use crate::queue::{Claims, JobType, Store, StoreError, Timestamp};
+use crate::queue::{ChangeCursor, Claims, JobType, Store, StoreError, Timestamp, WorkerName};
 
 /// What the last second of a shutdown is left for writing down what was stopped.
 const LAST_WRITES: Duration = Duration::from_millis(600);
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     /// The queue was deleted or replaced under this pool.
     pub(super) gone: CancellationToken,
     /// This daemon's name in the rows; another one at each start, so that a restart is not taken for its predecessor.
-    pub(super) worker: Arc<str>,
+    pub(super) worker: WorkerName,
     pub(super) started_at: Timestamp,
     /// Says that there may be work to claim.
     pub(super) wake: Notify,
@@ -97,7 +97,7 @@ impl Pool {
             recorded: AtomicU64::new(0),
             news: Notify::new(),
             gone: CancellationToken::new(),
-            worker: worker_name().into(),
+            worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
             wake: Notify::new(),
             events,
@@ -117,7 +117,7 @@ impl Pool {
 
     /// This daemon's name, as it stands in the `worker` column.
     pub fn worker(&self) -> &str {
-        &self.shared.worker
+        self.shared.worker.as_str()
     }
 
     /// What tells the pool that a job has been enqueued in this process, so that it starts at once.
@@ -196,14 +196,18 @@ fn worker_name() -> String {
 
 /// Wakes the pool when somebody has written to the queue.
 async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) {
+    let mut seen = ChangeCursor::default();
     loop {
         let pace = options.borrow_and_update().poll_interval;
         let change = tokio::select! {
-            change = shared.store.change(pace) => change,
+            change = shared.store.change(seen, pace) => change,
             Ok(()) = options.changed() => continue,
         };
         match change {
-            Ok(()) => shared.wake.notify_one(),
+            Ok(newest) => {
+                seen = newest;
+                shared.wake.notify_one();
+            }
             Err(error) => {
                 tracing::warn!("cannot look for new jobs: {error}");
                 tokio::time::sleep(pace).await;

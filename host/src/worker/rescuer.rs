@@ -1,8 +1,12 @@
 //! Takes back the jobs of daemons that died.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::pool::Shared;
+
+/// No daemon grants a longer lease: the most that `worker.lease` takes.
+const MAX_LEASE: Duration = Duration::from_secs(86_400);
 
 /// Attempts given up for lost in one transaction.
 const BATCH: usize = 200;
@@ -11,7 +15,7 @@ const BATCH: usize = 200;
 pub(super) async fn rescue(shared: &Shared) {
     let policies = Arc::new(shared.rules.load().policies());
     loop {
-        let rescued = match shared.store.rescue(policies.clone(), BATCH).await {
+        let rescued = match shared.store.rescue(policies.clone(), MAX_LEASE, BATCH).await {
             Ok(rescued) => rescued,
             Err(error) => {
                 tracing::warn!("cannot look for lost jobs: {error}");

@@ -23,13 +23,13 @@ pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn 
 
 async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>, tap: Arc<Tap>) {
     let slot = Slot { shared: &shared, job: &job, started: Instant::now() };
-    let _lease = Held { shared: &shared, lease: job.lease };
-    if !shared.live.start(job.lease, &tap) {
+    let _lease = Held { shared: &shared, lease: job.lease.clone() };
+    if !shared.live.start(&job.lease, &tap) {
         return;
     }
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
-    let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease));
+    let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease.clone()));
     let (end, receipt) = run(&job, &*handler, rule, tap, outbox.clone()).await;
     drop(slot);
     let verdict = decide(end, job.attempt, job.max_attempts, rule, fastrand::f64());
@@ -149,6 +149,6 @@ struct Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.shared.live.remove(self.lease);
+        self.shared.live.remove(&self.lease);
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use jobq::queue::{Filter, Id, Status, Store, Timestamp};
+use jobq::queue::{Filter, Id, JobRef, Status, Store, Timestamp};
 use rusqlite::params;
 
 use super::File;
@@ -183,7 +183,7 @@ async fn a_running_job_without_an_end_of_its_lease_is_rescued() {
     let file = File::new();
     let store = file.store();
     file.foreign().execute("INSERT INTO jobs (type, status) VALUES ('work', 'running')", []).unwrap();
-    let rescued = store.rescue(crate::store::policies(), 9).await.unwrap();
+    let rescued = store.rescue(crate::store::policies(), crate::store::DAY, 9).await.unwrap();
     assert_eq!(rescued.iter().map(|job| job.status).collect::<Vec<_>>(), [Status::Failed]);
 }
 
@@ -203,12 +203,12 @@ async fn a_list_finds_what_is_rare_behind_many_newer_rows() {
     for status in Status::ALL {
         let filter = Filter { status: Some(status), job_type: Some("rare".into()), limit: 5 };
         let found = store.list(filter.clone()).await.unwrap();
-        let mut places: Vec<i64> = found.iter().map(|job| job.seq).collect();
+        let mut places: Vec<JobRef> = found.iter().map(|job| job.reference).collect();
         assert!(found.iter().all(|job| job.status == status && job.job_type == "rare"), "{found:?}");
         assert!(places.len() == 2 && places.is_sorted_by(|newer, older| newer > older), "{places:?}");
         places.truncate(1);
         let newest = store.list(Filter { limit: 1, ..filter }).await.unwrap();
-        assert_eq!(newest.iter().map(|job| job.seq).collect::<Vec<_>>(), places);
+        assert_eq!(newest.iter().map(|job| job.reference).collect::<Vec<_>>(), places);
     }
     let filter = Filter { status: None, job_type: Some("rare".into()), limit: 99 };
     assert_eq!(store.list(filter).await.unwrap().len(), 12);

@@ -72,7 +72,7 @@ mod tests {
     use super::super::rig::{self, Durability};
     use super::super::subject::filler;
     use super::*;
-    use crate::queue::{self, Claim, Next, Outcome, Receipt, Want};
+    use crate::queue::{self, Claim, Next, Outcome, Receipt, Want, WorkerName};
 
     #[tokio::test]
     async fn a_job_that_is_missing_or_not_done_once_is_noticed() {
@@ -80,8 +80,8 @@ mod tests {
         let store = rig::open(dir.path(), Durability::Normal).unwrap();
         let subject = Subject::noop(filler(2).unwrap()).unwrap();
         store.enqueue((0..3).map(|_| subject.job()).collect()).await.unwrap();
-        let wants = vec![Want { job_type: subject.job_type.clone(), most: 3 }];
-        let claim = Claim { wants, limit: 3, lease: Duration::from_secs(60), worker: "test".into() };
+        let wants = vec![Want { job_type: subject.job_type.clone(), slots: 3, ahead: 0 }];
+        let claim = Claim { wants, slots: 3, lease: Duration::from_secs(60), worker: WorkerName::new("test") };
         let jobs = store.claim(claim).await.unwrap().jobs;
         for job in &jobs[..2] {
             store.complete(Receipt::of(job, Duration::ZERO), String::new(), Vec::new()).await.unwrap();

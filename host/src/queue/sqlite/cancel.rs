@@ -5,7 +5,7 @@ use rusqlite::{Result, Row, params};
 use super::ledger::{self, Entry};
 use super::row;
 use super::session::Session;
-use crate::queue::{Cancelled, Event, Id, Lease, Moved, Outcome, Status, Timestamp};
+use crate::queue::{Cancelled, Event, Id, JobRef, Moved, Outcome, Status, Timestamp};
 
 const FIND: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE id = ?1"#;
 
@@ -20,10 +20,10 @@ pub(super) fn cancel(db: &Session<'_>, id: &Id) -> Result<Cancelled> {
     }
 }
 
-pub(super) fn cancel_many(db: &Session<'_>, jobs: &[i64], from: &[Status]) -> Result<Moved> {
+pub(super) fn cancel_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status]) -> Result<Moved> {
     let mut answer = Moved::default();
-    for seq in jobs {
-        let found = db.first(FIND_PLACE, [seq], Found::read)?.filter(|found| from.contains(&found.status));
+    for job in jobs {
+        let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.cancel(db)).transpose()? {
             Some(Cancelled::From(_)) => answer.moved += 1,
             Some(Cancelled::Forbidden(_) | Cancelled::NotFound) | None => answer.gone += 1,
@@ -34,7 +34,8 @@ pub(super) fn cancel_many(db: &Session<'_>, jobs: &[i64], from: &[Status]) -> Re
 
 /// What of a job decides whether it can be stopped.
 struct Found {
-    lease: Lease,
+    job: JobRef,
+    token: i64,
     status: Status,
     attempts: u32,
     started_at: Option<Timestamp>,
@@ -43,7 +44,8 @@ struct Found {
 impl Found {
     fn read(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
-            lease: Lease { seq: row.get(0)?, token: row.get(1)? },
+            job: row::reference(row, 0)?,
+            token: row.get(1)?,
             status: row::status(row, 2)?,
             attempts: row::small(row, 3)?,
             started_at: row::optional_instant(row, 4)?,
@@ -56,10 +58,11 @@ impl Found {
             return Ok(Cancelled::Forbidden(self.status));
         }
         let now = db.now();
-        db.execute(CANCEL, params![self.lease.seq, now.as_millis()])?;
+        db.execute(CANCEL, params![self.job.seq(), now.as_millis()])?;
         if self.status == Status::Running {
             let started_at = self.started_at.unwrap_or(now);
-            let entry = Entry::without_receipt(self.lease, self.attempts, Outcome::Cancelled, started_at, now);
+            let entry =
+                Entry::without_receipt(self.job, self.token, self.attempts, Outcome::Cancelled, started_at, now);
             ledger::add(db, &entry)?;
         }
         Ok(Cancelled::From(self.status))

@@ -10,7 +10,7 @@ use rusqlite::{Result, Row, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Claim, Claimed, Claims, Lease, Timestamp, Want};
+use crate::queue::{Claim, Claimed, Claims, JobRef, Lease, Timestamp, Want};
 
 /// The first of those with the next lower priority.
 const NEXT_PRIORITY: &str = r#"
@@ -43,32 +43,35 @@ WHERE seq = ?1 AND status IN ('pending', 'failed') AND lease = 92233720368547758
 
 pub(super) fn claim(db: &Session<'_>, claim: &Claim) -> Result<Claims> {
     let mut lines = open_lines(db, claim)?;
+    let mut free = claim.slots;
     let mut jobs = Vec::new();
-    while jobs.len() < claim.limit {
-        let Some(line) = lines.iter_mut().filter(|line| line.front().is_some()).min_by_key(|line| line.front()) else {
-            return Ok(Claims { jobs, next_due: next_due(db, &lines) });
-        };
-        if let Some(job) = line.lease_front(db, claim)? {
-            jobs.push(job);
-        }
+    while let Some(line) = next_line(&mut lines, free) {
+        jobs.extend(line.lease_front(db, claim, &mut free)?);
     }
-    Ok(Claims { jobs, next_due: None })
+    Ok(Claims { jobs, next_due: next_due(db, &lines) })
 }
 
 /// The answer where nothing is due.
 pub(super) fn look(db: &Session<'_>, claim: &Claim) -> Result<Option<Claims>> {
-    let lines = open_lines(db, claim)?;
-    let due = claim.limit > 0 && lines.iter().any(|line| line.front().is_some());
-    Ok((!due).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
+    let mut lines = open_lines(db, claim)?;
+    let is_due = next_line(&mut lines, claim.slots).is_some();
+    Ok((!is_due).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
 }
 
-fn open_lines<'a>(db: &Session<'_>, claim: &'a Claim) -> Result<Vec<Line<'a>>> {
-    let wanted = claim.wants.iter().filter(|want| want.most > 0);
-    wanted.map(|want| Line::open(db, want)).collect()
+fn open_lines(db: &Session<'_>, claim: &Claim) -> Result<Vec<Line>> {
+    let wanted = claim.wants.iter().filter(|want| want.is_open(claim.slots));
+    wanted.map(|want| Line::open(db, want.clone(), claim.slots)).collect()
 }
 
-fn next_due(db: &Session<'_>, lines: &[Line<'_>]) -> Option<Duration> {
-    lines.iter().filter_map(|line| line.next_due).min().map(|instant| instant.since(db.now()))
+/// The line whose front comes next, of those that may take it beside so many free slots.
+fn next_line(lines: &mut [Line], free: usize) -> Option<&mut Line> {
+    let open = lines.iter_mut().filter(|line| line.want.is_open(free) && line.front().is_some());
+    open.min_by_key(|line| line.front())
+}
+
+fn next_due(db: &Session<'_>, lines: &[Line]) -> Option<Duration> {
+    let walked = lines.iter().filter(|line| line.is_walked);
+    walked.filter_map(|line| line.next_due).min().map(|instant| instant.since(db.now()))
 }
 
 /// A waiting job's place in the order of claims: by priority, the highest first, then by time, then by insertion.
@@ -90,9 +93,9 @@ impl Spot {
 }
 
 /// The due jobs of one wanted type, in order, read as far as they are needed.
-struct Line<'a> {
-    want: &'a Want,
-    taken: usize,
+struct Line {
+    /// What of it may still be taken.
+    want: Want,
     ready: VecDeque<Spot>,
     /// How many were read the last time; doubles, so that little is read in vain.
     stride: usize,
@@ -102,21 +105,23 @@ struct Line<'a> {
     open: bool,
     /// The earliest that was met and is not due.
     next_due: Option<Timestamp>,
+    /// Whether everything that is due has been met.
+    is_walked: bool,
 }
 
-impl<'a> Line<'a> {
-    fn open(db: &Session<'_>, want: &'a Want) -> Result<Self> {
+impl Line {
+    fn open(db: &Session<'_>, want: Want, free: usize) -> Result<Self> {
         let above_all = i64::from(i16::MAX) + 1;
         let mut line = Self {
             want,
-            taken: 0,
             ready: VecDeque::new(),
             stride: 1,
             priority: above_all,
             open: false,
             next_due: None,
+            is_walked: false,
         };
-        line.read_on(db)?;
+        line.read_on(db, free)?;
         Ok(line)
     }
 
@@ -125,28 +130,26 @@ impl<'a> Line<'a> {
     }
 
     /// Leases the job in front; `None` where it cannot be leased and never will.
-    fn lease_front(&mut self, db: &Session<'_>, claim: &Claim) -> Result<Option<Claimed>> {
+    fn lease_front(&mut self, db: &Session<'_>, claim: &Claim, free: &mut usize) -> Result<Option<Claimed>> {
         let Some(spot) = self.ready.pop_front() else { return Ok(None) };
-        let job = lease(db, claim, self.want, spot.seq)?;
-        if job.is_none() {
-            db.execute(BURY, params![spot.seq, db.now().as_millis()])?;
+        let job = lease(db, claim, &self.want, spot.seq)?;
+        match job {
+            Some(_) => self.want.take_one(free),
+            None => _ = db.execute(BURY, params![spot.seq, db.now().as_millis()])?,
         }
-        self.taken += usize::from(job.is_some());
-        if self.taken == self.want.most {
-            self.ready.clear();
-            self.next_due = None;
-        } else if self.ready.is_empty() {
-            self.read_on(db)?;
+        let wants_more = self.want.slots > 0 || self.want.ahead > 0;
+        if wants_more && self.ready.is_empty() {
+            self.read_on(db, *free)?;
         }
         Ok(job)
     }
 
     /// Finds the next that are due. What was ready before is leased by now and out of the index.
-    fn read_on(&mut self, db: &Session<'_>) -> Result<()> {
+    fn read_on(&mut self, db: &Session<'_>, free: usize) -> Result<()> {
         while self.ready.is_empty() {
             let job_type = self.want.job_type.as_str();
             let spots = if self.open {
-                self.stride = (self.stride * 2).min(self.want.most - self.taken);
+                self.stride = (self.stride * 2).min(self.want.most(free)).max(1);
                 let limit = i64::try_from(self.stride).unwrap_or(i64::MAX);
                 db.all(OF_PRIORITY, params![job_type, self.priority, limit], Spot::read)?
             } else {
@@ -154,6 +157,7 @@ impl<'a> Line<'a> {
                 db.all(NEXT_PRIORITY, params![job_type, self.priority], Spot::read)?
             };
             if spots.is_empty() && !self.open {
+                self.is_walked = true;
                 return Ok(());
             }
             self.open = spots.len() == self.stride;
@@ -175,7 +179,11 @@ impl<'a> Line<'a> {
 fn lease(db: &Session<'_>, claim: &Claim, want: &Want, seq: i64) -> Result<Option<Claimed>> {
     let job = db.first(READ, [seq], |row| {
         Ok(Claimed {
-            lease: Lease { seq, token: row.get::<_, i64>(0)?.saturating_add(1) },
+            lease: Lease {
+                job: JobRef::from_seq(seq),
+                token: row.get::<_, i64>(0)?.saturating_add(1),
+                worker: claim.worker.clone(),
+            },
             id: row::id(row, 1)?,
             job_type: want.job_type.clone(),
             payload: std::str::from_utf8(row.get_ref(2)?.as_bytes()?).map(str::to_owned),
@@ -187,6 +195,6 @@ fn lease(db: &Session<'_>, claim: &Claim, want: &Want, seq: i64) -> Result<Optio
     let Some(job) = job else { return Ok(None) };
     let now = db.now();
     let until = now.after(claim.lease).as_millis();
-    let leased = db.execute(LEASE, params![seq, job.lease.token, until, claim.worker, now.as_millis()])?;
+    let leased = db.execute(LEASE, params![seq, job.lease.token, until, claim.worker.as_str(), now.as_millis()])?;
     Ok((leased > 0).then_some(job))
 }

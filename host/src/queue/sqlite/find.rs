@@ -9,7 +9,8 @@ use crate::queue::{Id, Job, Lease};
 
 const BY_ID: &str = concat!("SELECT ", job_columns!(), r#" FROM "jobs" WHERE id = ?1"#);
 
-const HOLDS: &str = r#"SELECT lease = ?2 AND status = 'running' FROM "jobs" WHERE seq = ?1 AND id = ?3"#;
+const HOLDS: &str =
+    r#"SELECT 1 FROM "jobs" WHERE seq = ?1 AND lease = ?2 AND worker = ?3 AND status = 'running' AND id = ?4"#;
 
 pub(super) fn find(db: &Session<'_>, id: &Id) -> Result<Option<Job>> {
     db.first(BY_ID, [id.as_str()], row::job)
@@ -19,6 +20,7 @@ pub(super) fn find(db: &Session<'_>, id: &Id) -> Result<Option<Job>> {
 pub(super) fn holder(db: &Session<'_>, key: &str, except: Option<Lease>) -> Result<Option<Id>> {
     let Some(id) = enqueue::holder(db, key)? else { return Ok(None) };
     let Some(lease) = except else { return Ok(Some(id)) };
-    let excepted = db.first(HOLDS, (lease.seq, lease.token, id.as_str()), |row| row.get(0))?;
-    Ok((excepted != Some(true)).then_some(id))
+    let (seq, token, worker) = row::fence(&lease);
+    let excepted = db.first(HOLDS, (seq, token, worker, id.as_str()), |_| Ok(()))?;
+    Ok(excepted.is_none().then_some(id))
 }

@@ -7,7 +7,7 @@ use rusqlite::{Result, params};
 use super::logs;
 use super::row::millis;
 use super::session::Session;
-use crate::queue::{Digest, Lease, Outcome, Receipt, Timestamp};
+use crate::queue::{Digest, JobRef, Outcome, Receipt, Timestamp};
 
 /// Replaces an entry of the same token, which only a foreign program that set the job's token back can have left.
 const INSERT: &str = r#"
@@ -24,7 +24,8 @@ const KEPT: i64 = 100;
 
 /// One attempt that has ended.
 pub(super) struct Entry<'a> {
-    pub(super) lease: Lease,
+    pub(super) job: JobRef,
+    pub(super) token: i64,
     pub(super) attempt: u32,
     pub(super) outcome: Outcome,
     pub(super) error: Option<&'a str>,
@@ -38,14 +39,16 @@ pub(super) struct Entry<'a> {
 impl Entry<'_> {
     /// For an attempt of which nobody but the table knows, the one after `attempts` that counted.
     pub(super) fn without_receipt(
-        lease: Lease,
+        job: JobRef,
+        token: i64,
         attempts: u32,
         outcome: Outcome,
         started_at: Timestamp,
         ended_at: Timestamp,
     ) -> Self {
         Self {
-            lease,
+            job,
+            token,
             attempt: attempts.saturating_add(1),
             outcome,
             error: None,
@@ -60,9 +63,10 @@ impl Entry<'_> {
 
 /// Writes what a worker knows about the attempt it ended, its last log lines included.
 pub(super) fn close(db: &Session<'_>, receipt: &Receipt, outcome: Outcome, error: Option<&str>) -> Result<()> {
-    logs::append(db, receipt.lease, receipt.attempt, &receipt.lines)?;
+    logs::append(db, &receipt.lease, receipt.attempt, &receipt.lines)?;
     let entry = Entry {
-        lease: receipt.lease,
+        job: receipt.lease.job,
+        token: receipt.lease.token,
         attempt: receipt.attempt,
         outcome,
         error,
@@ -85,8 +89,8 @@ pub(super) fn add(db: &Session<'_>, entry: &Entry<'_>) -> Result<()> {
     db.execute(
         INSERT,
         params![
-            entry.lease.seq,
-            entry.lease.token,
+            entry.job.seq(),
+            entry.token,
             entry.attempt,
             entry.outcome.as_str(),
             entry.error,
@@ -97,8 +101,8 @@ pub(super) fn add(db: &Session<'_>, entry: &Entry<'_>) -> Result<()> {
             entry.digest.map(|digest| digest.0),
         ],
     )?;
-    if entry.lease.token > KEPT && db.execute(TRIM, [entry.lease.seq, KEPT])? > 0 {
-        logs::trim(db, entry.lease.seq)?;
+    if entry.token > KEPT && db.execute(TRIM, [entry.job.seq(), KEPT])? > 0 {
+        logs::trim(db, entry.job)?;
     }
     Ok(())
 }

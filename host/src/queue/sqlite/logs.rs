@@ -4,7 +4,7 @@ use rusqlite::{Result, Row, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Id, Lease, LogLine, LogSource};
+use crate::queue::{Id, JobRef, Lease, LogLine, LogSource};
 
 const NEXT_LINE: &str = r#"SELECT coalesce(max(line) + 1, 0) FROM "jobs__logs" WHERE seq = ?1"#;
 
@@ -27,21 +27,22 @@ WHERE seq = (SELECT seq FROM "jobs" WHERE id = ?1)
   AND line >= ?2 + (SELECT min(line) FROM "jobs__logs" WHERE seq = (SELECT seq FROM "jobs" WHERE id = ?1))
 ORDER BY line"#;
 
-pub(super) fn append(db: &Session<'_>, lease: Lease, attempt: u32, lines: &[LogLine]) -> Result<()> {
+pub(super) fn append(db: &Session<'_>, lease: &Lease, attempt: u32, lines: &[LogLine]) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let first: i64 = db.first(NEXT_LINE, [lease.seq], |row| row.get(0))?.unwrap_or(0);
+    let seq = lease.job.seq();
+    let first: i64 = db.first(NEXT_LINE, [seq], |row| row.get(0))?.unwrap_or(0);
     for (number, line) in (first..).zip(lines) {
         let (time, source) = (line.time.as_millis(), line.source.as_str());
-        db.execute(INSERT, params![lease.seq, number, lease.token, attempt, time, source, line.level, line.message])?;
+        db.execute(INSERT, params![seq, number, lease.token, attempt, time, source, line.level, line.message])?;
     }
     Ok(())
 }
 
 /// Forgets the lines of attempts that the ledger has forgotten.
-pub(super) fn trim(db: &Session<'_>, seq: i64) -> Result<()> {
-    db.execute(TRIM, [seq]).map(drop)
+pub(super) fn trim(db: &Session<'_>, job: JobRef) -> Result<()> {
+    db.execute(TRIM, [job.seq()]).map(drop)
 }
 
 pub(super) fn logs(db: &Session<'_>, id: &Id, skip: usize) -> Result<Vec<LogLine>> {

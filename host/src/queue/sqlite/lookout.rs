@@ -14,7 +14,7 @@ use rusqlite::Result;
 use tokio::sync::oneshot;
 
 use super::open;
-use crate::queue::StoreError;
+use crate::queue::{ChangeCursor, StoreError};
 
 /// Another number whenever another connection has committed. Read from shared memory in about 3 µs.
 const DATA_VERSION: &str = "PRAGMA data_version";
@@ -26,24 +26,25 @@ pub(super) struct Lookout {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Somebody who wants to be told of the next change.
+/// Somebody who wants to be told of the first change after the one that is known.
 struct Ask {
+    since: ChangeCursor,
     pace: Duration,
-    reply: oneshot::Sender<Result<(), StoreError>>,
+    reply: oneshot::Sender<Result<ChangeCursor, StoreError>>,
 }
 
 impl Lookout {
     pub(super) fn start(database: PathBuf) -> io::Result<Self> {
         let (asks, asked) = mpsc::channel();
-        let post = Post { database, asked, waiting: Vec::new(), looked: None };
+        let post = Post { database, asked, waiting: Vec::new(), looked: None, newest: ChangeCursor::default() };
         let thread = thread::Builder::new().name("jobq-lookout".to_owned()).spawn(move || post.keep())?;
         Ok(Self { asks: Mutex::new(Some(asks)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Returns once there has been a commit since the last answer, looking every `pace`. The first look is always one.
-    pub(super) async fn change(&self, pace: Duration) -> Result<(), StoreError> {
+    /// Returns once there has been a commit after `since`, looking every `pace`. The first look always counts as one.
+    pub(super) async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError> {
         let (reply, answer) = oneshot::channel();
-        match lock(&self.asks).as_ref().map(|asks| asks.send(Ask { pace, reply })) {
+        match lock(&self.asks).as_ref().map(|asks| asks.send(Ask { since, pace, reply })) {
             Some(Ok(())) => {}
             _ => return Err(StoreError::Closed),
         }
@@ -66,6 +67,8 @@ struct Post {
     asked: Receiver<Ask>,
     waiting: Vec<Ask>,
     looked: Option<Instant>,
+    /// The last change that was noticed.
+    newest: ChangeCursor,
 }
 
 impl Post {
@@ -86,7 +89,8 @@ impl Post {
         loop {
             let version: i64 = data_version.query_row([], |row| row.get(0))?;
             if seen.replace(version) != Some(version) {
-                self.answer(&Ok(()));
+                self.newest = self.newest.next();
+                self.answer(&Ok(self.newest));
             }
             if !self.until_due() {
                 return Ok(());
@@ -104,6 +108,7 @@ impl Post {
                 Some(next) => self.asked.recv_timeout(next.saturating_duration_since(Instant::now())),
             };
             match asked {
+                Ok(ask) if ask.since < self.newest => _ = ask.reply.send(Ok(self.newest)),
                 Ok(ask) => self.waiting.push(ask),
                 Err(RecvTimeoutError::Disconnected) => return false,
                 Err(RecvTimeoutError::Timeout) => {
@@ -114,7 +119,7 @@ impl Post {
         }
     }
 
-    fn answer(&mut self, answer: &Result<(), StoreError>) {
+    fn answer(&mut self, answer: &Result<ChangeCursor, StoreError>) {
         for ask in self.waiting.drain(..) {
             // Whoever stopped waiting does not want to know.
             let _ = ask.reply.send(answer.clone());

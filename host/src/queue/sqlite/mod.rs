@@ -12,12 +12,13 @@ use async_trait::async_trait;
 use self::lookout::Lookout;
 use self::place::FilePlace;
 use self::readers::Readers;
+use self::rescue::Over;
 use self::session::Session;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobType, Lease,
-    LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried, Selected,
-    Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp,
+    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
+    JobType, Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
+    Selected, Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -194,7 +195,7 @@ impl Store for SqliteStore {
         result: String,
         follow_ups: Vec<NewJob>,
     ) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.seq);
+        let place = Place::Row(receipt.lease.job.seq());
         let request = (receipt, result, follow_ups);
         self.writer
             .write(place, request, |db, (receipt, result, jobs)| complete::complete(db, receipt, result, jobs))
@@ -202,17 +203,17 @@ impl Store for SqliteStore {
     }
 
     async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.seq);
+        let place = Place::Row(receipt.lease.job.seq());
         self.writer.write(place, (receipt, failure), |db, (receipt, failure)| fail::fail(db, receipt, failure)).await
     }
 
     async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.seq);
+        let place = Place::Row(receipt.lease.job.seq());
         self.writer.write(place, (receipt, delay), |db, (receipt, delay)| snooze::snooze(db, receipt, *delay)).await
     }
 
     async fn give_back(&self, receipt: Receipt) -> Result<Recorded, StoreError> {
-        self.writer.write(Place::Row(receipt.lease.seq), receipt, give_back::give_back).await
+        self.writer.write(Place::Row(receipt.lease.job.seq()), receipt, give_back::give_back).await
     }
 
     async fn release(&self, leases: Vec<Lease>) -> Result<(), StoreError> {
@@ -233,13 +234,13 @@ impl Store for SqliteStore {
         self.readers.read(move |db| select::select(db, &selection)).await
     }
 
-    async fn cancel_many(&self, jobs: Vec<i64>, from: Vec<Status>) -> Result<Moved, StoreError> {
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError> {
         self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
     }
 
     async fn retry_many(
         &self,
-        jobs: Vec<i64>,
+        jobs: Vec<JobRef>,
         from: Vec<Status>,
         policies: Arc<Policies>,
     ) -> Result<Moved, StoreError> {
@@ -250,15 +251,20 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn rescue(&self, policies: Arc<Policies>, limit: usize) -> Result<Vec<Rescued>, StoreError> {
+    async fn rescue(
+        &self,
+        policies: Arc<Policies>,
+        max_lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
-        let horizon = Timestamp::now();
+        let over = Over { horizon: Timestamp::now(), max_lease };
         self.writer
             .look_then_write(
                 Place::First,
-                (policies, limit, horizon),
-                |db, (_, _, horizon)| rescue::look(db, *horizon),
-                |db, (policies, limit, horizon)| rescue::rescue(db, policies, *horizon, *limit),
+                (policies, limit, over),
+                |db, (_, _, over)| rescue::look(db, *over),
+                |db, (policies, limit, over)| rescue::rescue(db, policies, *over, *limit),
             )
             .await
     }
@@ -278,8 +284,8 @@ impl Store for SqliteStore {
         self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
-    async fn change(&self, pace: Duration) -> Result<(), StoreError> {
-        self.lookout.change(pace).await
+    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError> {
+        self.lookout.change(since, pace).await
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
@@ -323,8 +329,8 @@ impl Store for SqliteStore {
         self.writer.write(Place::First, daemon, daemons::announce).await
     }
 
-    async fn retire(&self, worker: &str) -> Result<(), StoreError> {
-        self.writer.write(Place::First, worker.to_owned(), |db, worker| daemons::retire(db, worker)).await
+    async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        self.writer.write(Place::First, worker.clone(), |db, worker| daemons::retire(db, worker.as_str())).await
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {

@@ -1,18 +1,18 @@
 //! Every statement that a verb runs is planned without a walk over the jobs and without a sort (I8).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Result;
 
+use super::rescue::Over;
 use super::session::Session;
 use super::{OpenMode, Options, TableName, open};
 use super::{attempts, renew, rescue, retry, select, snooze};
 use super::{cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release};
 use crate::queue::{
     Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
-    Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want,
+    Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
 };
 
 #[test]
@@ -80,28 +80,30 @@ fn run_every_verb(db: &Session<'_>) {
         |db, end| fail::fail(db, end, &failure()),
         |db, end| snooze::snooze(db, end, Duration::ZERO),
         give_back::give_back,
-        |db, end| release::release(db, &[end.lease]).map(|()| Recorded::Yes),
+        |db, end| release::release(db, std::slice::from_ref(&end.lease)).map(|()| Recorded::Yes),
     ];
     for end in ends {
         let claimed = claimed(db);
-        renew::renew(db, &[claimed.lease], Duration::ZERO).unwrap();
-        rescue::look(db, db.now()).unwrap();
+        renew::renew(db, std::slice::from_ref(&claimed.lease), Duration::ZERO).unwrap();
+        let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
+        rescue::look(db, over).unwrap();
         let progress = Some((1, String::new()));
-        record::record(db, &[Progress { lease: claimed.lease, lines: vec![line()], progress }]).unwrap();
+        record::record(db, &[Progress { lease: claimed.lease.clone(), lines: vec![line()], progress }]).unwrap();
         assert_eq!(end(db, &receipt(&claimed)).unwrap(), Recorded::Yes);
         find::find(db, &claimed.id).unwrap();
-        find::holder(db, "k", Some(claimed.lease)).unwrap();
+        find::holder(db, "k", Some(claimed.lease.clone())).unwrap();
         attempts::attempts(db, &claimed.id).unwrap();
         logs::logs(db, &claimed.id, 0).unwrap();
-        logs::trim(db, claimed.lease.seq).unwrap();
+        logs::trim(db, claimed.lease.job).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
         retry::retry(db, &claimed.id, &Policies::default()).unwrap();
-        cancel::cancel_many(db, &[claimed.lease.seq], &Status::ALL).unwrap();
-        retry::retry_many(db, &[claimed.lease.seq], &Status::ALL, &Policies::default()).unwrap();
+        cancel::cancel_many(db, &[claimed.lease.job], &Status::ALL).unwrap();
+        retry::retry_many(db, &[claimed.lease.job], &Status::ALL, &Policies::default()).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
-    rescue::rescue(db, &Policies::default(), db.now(), 9).unwrap();
+    let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
+    rescue::rescue(db, &Policies::default(), over, 9).unwrap();
     let all = Some(Duration::ZERO);
     prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
     daemons::announce(db, &daemon()).unwrap();
@@ -115,15 +117,15 @@ fn claimed(db: &Session<'_>) -> Claimed {
     let keyed = NewJob { key: Some("k".into()), due, ..new };
     let held = NewJob { id: Id::generate(), ..keyed.clone() };
     enqueue::enqueue(db, &[keyed, held]).unwrap();
-    let wants = vec![Want { job_type, most: 9 }];
-    let request = Claim { wants, limit: 9, lease: Duration::ZERO, worker: Arc::from("tester") };
+    let wants = vec![Want { job_type, slots: 9, ahead: 0 }];
+    let request = Claim { wants, slots: 9, lease: Duration::ZERO, worker: WorkerName::new("tester") };
     claim::look(db, &request).unwrap();
     claim::claim(db, &request).unwrap().jobs.remove(0)
 }
 
 fn receipt(claimed: &Claimed) -> Receipt {
     Receipt {
-        lease: claimed.lease,
+        lease: claimed.lease.clone(),
         attempt: claimed.attempt,
         duration: Duration::ZERO,
         fuel: None,

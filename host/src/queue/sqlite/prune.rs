@@ -2,9 +2,9 @@
 
 use rusqlite::{Result, params};
 
-use super::select;
 use super::session::Session;
-use crate::queue::{Pruned, Retention, Selected, Status};
+use super::{row, select};
+use crate::queue::{JobRef, Pruned, Retention, Selected, Status};
 
 /// The oldest of one finished state.
 const OLD: &str = r#"
@@ -16,8 +16,8 @@ const DELETE: &str = r#"DELETE FROM "jobs" WHERE seq = ?1"#;
 
 pub(super) fn prune(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Pruned> {
     let old = old(db, retention, limit)?;
-    for seq in &old {
-        db.execute(DELETE, [seq])?;
+    for job in &old {
+        db.execute(DELETE, [job.seq()])?;
     }
     Ok(Pruned { deleted: old.len(), more: old.len() == limit })
 }
@@ -32,7 +32,7 @@ pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Select
     select::with_first_ids(db, old(db, retention, usize::MAX)?)
 }
 
-fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<i64>> {
+fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<JobRef>> {
     let kept = [
         (Status::Completed, retention.completed),
         (Status::Cancelled, retention.cancelled),
@@ -43,7 +43,7 @@ fn old(db: &Session<'_>, retention: &Retention, limit: usize) -> Result<Vec<i64>
         let Some(retention) = retention else { continue };
         let horizon = db.now().before(retention).as_millis();
         let room = i64::try_from(limit.saturating_sub(old.len())).unwrap_or(i64::MAX);
-        old.extend(db.all(OLD, params![status.as_str(), horizon, room], |row| row.get::<_, i64>(0))?);
+        old.extend(db.all(OLD, params![status.as_str(), horizon, room], |row| row::reference(row, 0))?);
     }
     Ok(old)
 }

@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use rusqlite::{Result, params};
 
+use super::row;
 use super::session::Session;
-use crate::queue::{Lease, Stale};
+use crate::queue::{Lease, Stale, Status};
 
-const RENEW: &str = r#"UPDATE "jobs" SET lease_until = ?3 WHERE seq = ?1 AND lease = ?2 AND status = 'running'"#;
+const RENEW: &str = r#"
+UPDATE "jobs" SET lease_until = ?4 WHERE seq = ?1 AND lease = ?2 AND worker = ?3 AND status = 'running'"#;
 
-const LOOK: &str =
-    r#"SELECT lease = ?2 AND status = 'running', lease = ?2 AND status = 'cancelled' FROM "jobs" WHERE seq = ?1"#;
+const LOOK: &str = r#"SELECT status FROM "jobs" WHERE seq = ?1 AND lease = ?2 AND worker = ?3"#;
 
 pub(super) fn renew(db: &Session<'_>, leases: &[Lease], hold: Duration) -> Result<Vec<Stale>> {
     let until = db.now().after(hold).as_millis();
     for lease in leases {
-        db.execute(RENEW, params![lease.seq, lease.token, until])?;
+        let (seq, token, worker) = row::fence(lease);
+        db.execute(RENEW, params![seq, token, worker, until])?;
     }
     stale(db, leases)
 }
@@ -23,11 +25,10 @@ pub(super) fn renew(db: &Session<'_>, leases: &[Lease], hold: Duration) -> Resul
 /// Those that hold no longer.
 pub(super) fn stale(db: &Session<'_>, leases: &[Lease]) -> Result<Vec<Stale>> {
     let mut stale = Vec::new();
-    for &lease in leases {
-        let found = db.first(LOOK, [lease.seq, lease.token], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let (holds, cancelled) = found.unwrap_or((false, false));
-        if !holds {
-            stale.push(Stale { lease, cancelled });
+    for lease in leases {
+        let status = db.first(LOOK, row::fence(lease), |row| row::status(row, 0))?;
+        if status != Some(Status::Running) {
+            stale.push(Stale { lease: lease.clone(), cancelled: status == Some(Status::Cancelled) });
         }
     }
     Ok(stale)

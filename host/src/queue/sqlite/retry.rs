@@ -4,7 +4,7 @@ use rusqlite::{Result, Row, params};
 
 use super::session::Session;
 use super::{enqueue, row};
-use crate::queue::{Event, Id, Moved, Policies, Retried, Status};
+use crate::queue::{Event, Id, JobRef, Moved, Policies, Retried, Status};
 
 const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE id = ?1"#;
 
@@ -20,10 +20,10 @@ pub(super) fn retry(db: &Session<'_>, id: &Id, policies: &Policies) -> Result<Re
     }
 }
 
-pub(super) fn retry_many(db: &Session<'_>, jobs: &[i64], from: &[Status], policies: &Policies) -> Result<Moved> {
+pub(super) fn retry_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status], policies: &Policies) -> Result<Moved> {
     let mut answer = Moved::default();
-    for seq in jobs {
-        let found = db.first(FIND_PLACE, [seq], Found::read)?.filter(|found| from.contains(&found.status));
+    for job in jobs {
+        let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.retry(db, policies)).transpose()? {
             Some(Retried::From(_)) => answer.moved += 1,
             Some(Retried::KeyTaken(_)) => answer.key_taken += 1,

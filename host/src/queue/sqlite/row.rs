@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Result, Row};
 
-use crate::queue::{Id, Job, Status, Timestamp};
+use crate::queue::{Id, Job, JobRef, Lease, Status, Timestamp};
 
 /// The columns that [`job`] reads.
 macro_rules! job_columns {
@@ -19,7 +19,7 @@ pub(super) use job_columns;
 
 pub(super) fn job(row: &Row<'_>) -> Result<Job> {
     Ok(Job {
-        seq: row.get(0)?,
+        reference: reference(row, 0)?,
         id: id(row, 1)?,
         job_type: text(row, 2)?,
         payload: text(row, 3)?,
@@ -40,6 +40,15 @@ pub(super) fn job(row: &Row<'_>) -> Result<Job> {
         worker: optional_text(row, 18)?,
         progress: progress(row, 19)?,
     })
+}
+
+pub(super) fn reference(row: &Row<'_>, column: usize) -> Result<JobRef> {
+    row.get(column).map(JobRef::from_seq)
+}
+
+/// What every write of a worker names, as the first three parameters.
+pub(super) fn fence(lease: &Lease) -> (i64, i64, &str) {
+    (lease.job.seq(), lease.token, lease.worker.as_str())
 }
 
 /// Text, with U+FFFD where its bytes are no UTF-8.

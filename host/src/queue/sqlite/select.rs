@@ -4,7 +4,7 @@ use rusqlite::{Result, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Selected, Selection, Status};
+use crate::queue::{JobRef, Selected, Selection, Status};
 
 /// Ids that are told to people.
 const FIRST: usize = 10;
@@ -33,20 +33,20 @@ pub(super) fn select(db: &Session<'_>, selection: &Selection) -> Result<Selected
     // `before` leaves its own instant out.
     let by_instant = selection.before.map(|instant| instant.as_millis().saturating_sub(1));
     let horizon = by_age.into_iter().chain(by_instant).min();
-    let mut jobs: Vec<i64> = Vec::new();
+    let mut jobs: Vec<JobRef> = Vec::new();
     for status in Status::ALL.into_iter().filter(|status| selection.states.contains(status)) {
         let room = i64::try_from(selection.limit.saturating_sub(jobs.len())).unwrap_or(i64::MAX);
         let wanted = params![status.as_str(), selection.job_type, horizon, room];
-        jobs.extend(db.all(of_state(status), wanted, |row| row.get::<_, i64>(0))?);
+        jobs.extend(db.all(of_state(status), wanted, |row| row::reference(row, 0))?);
     }
     with_first_ids(db, jobs)
 }
 
 /// Adds the ids of the first few.
-pub(super) fn with_first_ids(db: &Session<'_>, jobs: Vec<i64>) -> Result<Selected> {
+pub(super) fn with_first_ids(db: &Session<'_>, jobs: Vec<JobRef>) -> Result<Selected> {
     let mut first = Vec::new();
-    for seq in jobs.iter().take(FIRST) {
-        first.extend(db.first(ID, [seq], |row| row::id(row, 0))?);
+    for job in jobs.iter().take(FIRST) {
+        first.extend(db.first(ID, [job.seq()], |row| row::id(row, 0))?);
     }
     Ok(Selected { jobs, first })
 }
