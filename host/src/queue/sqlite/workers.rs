@@ -39,8 +39,8 @@ pub(super) struct Workers {
 #[derive(Debug)]
 pub(super) struct StoppedWorker {
     file: FoundFile,
-    /// The guests that it started; `None` where nothing is proved, neither that nor its death.
-    pub(super) notes: Option<Notes>,
+    /// Whether that proves its death. Otherwise it ran on another boot, or runs on another kernel.
+    pub(super) is_dead: bool,
 }
 
 impl StoppedWorker {
@@ -107,6 +107,11 @@ impl Workers {
         }
     }
 
+    /// Releases the locks of all workers of this process.
+    pub(super) fn leave(&self) {
+        self.own_mut().clear();
+    }
+
     /// The workers of this process.
     pub(super) fn registered(&self) -> Vec<String> {
         self.own().keys().cloned().collect()
@@ -131,7 +136,8 @@ impl Workers {
     /// What a worker has started, where its file proves it, whether it lives or not.
     pub(super) fn notes_of(&self, worker: &str) -> Option<Notes> {
         let file = FoundFile::open(self.path_of(worker)).ok().flatten()?;
-        if file.header.worker == worker { self.proved(&file) } else { None }
+        let is_proof = file.header.worker == worker && self.is_of_this_boot(&file);
+        if is_proof { file.notes().ok() } else { None }
     }
 
     fn look(&self) -> io::Result<Vec<StoppedWorker>> {
@@ -157,17 +163,13 @@ impl Workers {
         if self.own().contains_key(&file.header.worker) || !file.lock().ok()? {
             return None;
         }
-        let notes = self.proved(&file);
-        Some(StoppedWorker { file, notes })
+        let is_dead = self.is_of_this_boot(&file);
+        Some(StoppedWorker { file, is_dead })
     }
 
-    /// The notes, where they were written under this kernel: those of another one may not have reached the disk, and its
-    /// locks may not have reached this one.
-    fn proved(&self, file: &FoundFile) -> Option<Notes> {
-        if self.boot.is_empty() || file.header.boot != self.boot {
-            return None;
-        }
-        file.notes().ok()
+    /// Notes from another boot may not have reached the disk, and locks of another kernel may not have reached this one.
+    fn is_of_this_boot(&self, file: &FoundFile) -> bool {
+        !self.boot.is_empty() && file.header.boot == self.boot
     }
 
     fn path_of(&self, worker: &str) -> PathBuf {
@@ -251,7 +253,8 @@ mod tests {
         dead(&dir, "dead", "b", &[(7, 1)]);
         let found = living.stopped();
         assert_eq!(found.iter().map(StoppedWorker::name).collect::<Vec<_>>(), ["dead"]);
-        let notes = found[0].notes.as_ref().unwrap();
+        assert!(found[0].is_dead);
+        let notes = living.notes_of("dead").unwrap();
         assert!(notes.has((7, 1)) && !notes.has((8, 1)));
         assert!(living.stopped().is_empty(), "nobody else judges it meanwhile");
         drop(found);
@@ -281,7 +284,7 @@ mod tests {
         dead(&dir, "dead", "b", &[(7, 1)]);
         for boot in ["c", ""] {
             let workers = workers(&dir, "jobs", boot);
-            assert_eq!(workers.stopped()[0].notes, None);
+            assert!(!workers.stopped()[0].is_dead);
             assert_eq!(workers.notes_of("dead"), None);
         }
         dead(&dir, "nameless", "", &[(7, 1)]);
