@@ -48,7 +48,7 @@ pub(super) async fn keep(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
             Err(error) => tracing::warn!("cannot look after running attempts: {error}"),
         }
         let is_sure = Instant::now() >= rescue_from && renewed.elapsed() < lease / 2;
-        if is_sure && rescued.elapsed() >= lease / 10 {
+        if is_sure && rescued.elapsed() >= beat {
             rescued = Instant::now();
             rescuer::rescue(&shared).await;
         }

@@ -111,7 +111,16 @@ impl Pool {
         chore(Box::pin(look_for_changes(shared.clone(), current.clone())));
         chore(Box::pin(look_at_handlers(shared.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
-        let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
+        let dispatcher = tokio::spawn({
+            let (shared, stopping) = (shared.clone(), stopping.clone());
+            async move {
+                if let Err(error) = shared.store.register(&shared.worker).await {
+                    tracing::warn!("cannot register this daemon: {error}");
+                }
+                super::rescuer::rescue(&shared).await;
+                dispatcher.run(inbox, stopping).await;
+            }
+        });
         Self { shared, options, stopping, dispatcher, chores, chores_over }
     }
 

@@ -27,6 +27,7 @@ async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Hand
     if !shared.live.start(&job.lease, &tap) {
         return;
     }
+    shared.store.started(&job.lease);
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease.clone()));
@@ -80,11 +81,13 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
     loop {
         match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
             Ok(Recorded::Yes) => {
+                shared.store.ended(&receipt.lease);
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
                 shared.news.notify_waiters();
                 return;
             }
             Ok(Recorded::LeaseLost) => {
+                shared.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
                 return;
             }
