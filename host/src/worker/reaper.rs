@@ -11,7 +11,7 @@ const BATCH: usize = 200;
 
 /// A lease that lies further ahead than so many of our own was granted before the clock was set back.
 /// Daemons on one queue may have different leases, but hardly by that much.
-const LONGEST_LEASE: u32 = 10;
+pub(super) const LONGEST_LEASE: u32 = 10;
 
 /// Ends every attempt whose daemon is proved dead or whose lease has expired, and wakes the pool if any can run again.
 pub(super) async fn reap(shared: &Shared, lease: Duration) {
