@@ -17,7 +17,7 @@ impl Queue {
     }
 
     async fn rescue(&self, limit: usize) -> Vec<Rescued> {
-        self.store.rescue(policies(), DAY, limit).await.unwrap()
+        self.store.rescue(policies(), Some(DAY), limit).await.unwrap()
     }
 }
 
@@ -55,8 +55,8 @@ async fn a_lease_that_nobody_grants_for_so_long_is_over() {
     let id = queue.add(job("work")).await;
     queue.store.claim(Claim { lease: DAY, ..claim("work", 1) }).await.unwrap();
     let watch = queue.bystanders().await;
-    assert_eq!(queue.store.rescue(policies(), DAY, 9).await.unwrap(), [], "a lease as long as any can be");
-    let rescued = queue.store.rescue(policies(), DAY / 2, 9).await.unwrap();
+    assert_eq!(queue.store.rescue(policies(), Some(DAY), 9).await.unwrap(), [], "a lease as long as any can be");
+    let rescued = queue.store.rescue(policies(), Some(DAY / 2), 9).await.unwrap();
     assert_eq!(rescued.iter().map(|job| (&job.id, job.status)).collect::<Vec<_>>(), [(&id, Status::Failed)]);
     assert_eq!(queue.outcomes(&id).await, [Outcome::Lost]);
     watch.are_unharmed(&queue).await;
@@ -89,7 +89,7 @@ async fn the_jobs_own_limit_and_dead_on_decide() {
     queue.abandoned(NewJob { max_attempts: Some(1), ..job("once") }).await;
     queue.abandoned(job("fragile")).await;
     queue.abandoned(job("work")).await;
-    let rescued = queue.store.rescue(policies, DAY, 9).await.unwrap();
+    let rescued = queue.store.rescue(policies, Some(DAY), 9).await.unwrap();
     let ends: BTreeMap<&str, Status> = rescued.iter().map(|job| (job.job_type.as_str(), job.status)).collect();
     assert_eq!(ends, BTreeMap::from([("once", Status::Dead), ("fragile", Status::Dead), ("work", Status::Failed)]));
 }

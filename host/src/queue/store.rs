@@ -97,13 +97,14 @@ pub trait Store: Send + Sync + 'static {
         _ = lease;
     }
 
-    /// Ends at most `limit` attempts that nobody will end any more: those whose lease has expired, whose worker is proved dead,
-    /// or whose lease lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They failed (`lost`);
-    /// where the guest is proved not to have started, the job is pending again at its place and nothing is counted.
+    /// Ends at most `limit` attempts that nobody will end any more: those whose worker is proved dead and, with `max_lease`, those
+    /// whose lease has expired, or lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They
+    /// failed (`lost`); where the guest is proved not to have started, the job is pending again at its place and nothing is
+    /// counted.
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError>;
 

@@ -20,9 +20,7 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        if machine.may_judge(Instant::now()) {
-            reaper::reap(&shared, lease).await;
-        }
+        reaper::reap(&shared, machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease)).await;
         tokio::time::sleep(machine.pause()).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);

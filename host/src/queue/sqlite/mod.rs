@@ -297,11 +297,11 @@ impl Store for SqliteStore {
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
-        let over = Over { horizon: Timestamp::now(), max_lease };
+        let over = max_lease.map(|max_lease| Over { horizon: Timestamp::now(), max_lease });
         let workers = Arc::clone(&self.workers);
         let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
         let Some(findings) = found.map(Arc::new) else { return Ok(Vec::new()) };

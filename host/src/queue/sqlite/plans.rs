@@ -88,7 +88,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     for end in ends {
         let claimed = claimed(db);
         renew::renew(db, std::slice::from_ref(&claimed.lease), Duration::ZERO).unwrap();
-        let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
+        let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
         rescue::look(db, workers, over, 9).unwrap();
         let progress = Some((1, String::new()));
         record::record(db, &[Progress { lease: claimed.lease.clone(), lines: vec![line()], progress }]).unwrap();
@@ -105,7 +105,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
-    let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
+    let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
     let findings = rescue::look(db, workers, over, 9).unwrap().unwrap();
     rescue::rescue(db, &Policies::default(), &findings, over, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();

@@ -78,7 +78,7 @@ impl Findings {
 }
 
 /// What there may be to rescue; `None` where nothing is.
-pub(super) fn look(db: &Session<'_>, workers: &Workers, over: Over, limit: usize) -> Result<Option<Findings>> {
+pub(super) fn look(db: &Session<'_>, workers: &Workers, over: Option<Over>, limit: usize) -> Result<Option<Findings>> {
     let mut findings = Findings::default();
     for worker in workers.stopped() {
         match left_by(db, &worker)? {
@@ -99,12 +99,12 @@ pub(super) fn look(db: &Session<'_>, workers: &Workers, over: Over, limit: usize
     Ok((!over.is_empty() || !findings.stopped.is_empty()).then_some(findings))
 }
 
-/// Ends at most `limit` attempts: those whose lease is over, then those of dead workers, the oldest leases first.
+/// Ends at most `limit` attempts: those whose lease is `over`, where that is asked for, then those of dead workers, the oldest leases first.
 pub(super) fn rescue(
     db: &Session<'_>,
     policies: &Policies,
     findings: &Findings,
-    over: Over,
+    over: Option<Over>,
     limit: usize,
 ) -> Result<Rescue> {
     let mut rescue = Rescue { rescued: Vec::new(), settled: BTreeSet::new() };
@@ -198,7 +198,8 @@ struct Lost {
     started_at: Option<Timestamp>,
 }
 
-fn lost(db: &Session<'_>, over: Over, limit: usize) -> Result<Vec<Lost>> {
+fn lost(db: &Session<'_>, over: Option<Over>, limit: usize) -> Result<Vec<Lost>> {
+    let Some(over) = over else { return Ok(Vec::new()) };
     let mut lost = db.all(EXPIRED, params![over.horizon.as_millis(), rows(limit)], read)?;
     if lost.len() < limit {
         let ahead = db.now().after(over.max_lease).as_millis();

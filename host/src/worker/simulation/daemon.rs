@@ -36,6 +36,8 @@ pub(super) struct Daemon {
     pub(super) standing: Option<(u64, Claim)>,
     /// Attempts that were spawned and have not come to their end.
     pub(super) open: usize,
+    /// Until when each lease was promised to hold.
+    pub(super) promises: BTreeMap<Key, Instant>,
     /// Guests that started: what a worker's file tells after its death.
     pub(super) notes: BTreeSet<Key>,
     pub(super) stopping: Option<Stopping>,
@@ -69,6 +71,7 @@ impl Daemon {
             guests: BTreeMap::new(),
             standing: None,
             open: 0,
+            promises: BTreeMap::new(),
             notes: BTreeSet::new(),
             stopping: None,
             frozen_until: None,

@@ -42,7 +42,8 @@ enum Call {
     Claim(u64, Claim),
     Renew(Vec<Lease>),
     Stale(Vec<Lease>),
-    Rescue,
+    /// Whether expired leases are judged too.
+    Rescue(bool),
     End(Box<Claimed>, Verdict),
     Release(Vec<Lease>),
 }
@@ -130,6 +131,11 @@ pub(super) struct World<'s> {
     failing_until: Duration,
     losing_until: Duration,
     trouble_until: Duration,
+    /// The same of what keeps daemons from renewing.
+    stalled_until: Duration,
+    clock_set_at: Option<Instant>,
+    /// Jobs that a daemon has leased without hearing of it.
+    orphans: BTreeSet<Id>,
     verbose: bool,
 }
 
@@ -192,6 +198,9 @@ impl<'s> World<'s> {
             failing_until: Duration::ZERO,
             losing_until: Duration::ZERO,
             trouble_until: Duration::ZERO,
+            stalled_until: Duration::ZERO,
+            clock_set_at: None,
+            orphans: BTreeSet::new(),
             verbose,
         }
     }
@@ -284,7 +293,7 @@ impl<'s> World<'s> {
             Input::Freeze { daemon, pause } => {
                 let until = self.now + pause;
                 if let Some(process) = self.daemons[daemon].as_mut().filter(|process| process.stopping.is_none()) {
-                    process.frozen_until = Some(until);
+                    process.frozen_until = process.frozen_until.max(Some(until));
                 }
             }
             Input::SetClock { by } => self.set_clock(self.clock.0 + by),
@@ -303,6 +312,7 @@ impl<'s> World<'s> {
         let until = self.now + pause;
         begin(self, until);
         self.trouble_until = self.trouble_until.max(until);
+        self.stalled_until = self.stalled_until.max(until);
     }
 
     /// Sees to it that all jobs can come to their end: every daemon runs, and the clock is past every instant it has shown.
@@ -317,6 +327,7 @@ impl<'s> World<'s> {
 
     fn set_clock(&mut self, offset: i64) {
         self.clock = (offset, self.clock.1.max(offset));
+        self.clock_set_at = Some(self.instant());
         // Leases of before may be over at once, or seem to hold for long: neither is a fault of the daemons.
         self.trouble_until = self.trouble_until.max(self.now + LEASE);
     }
@@ -387,7 +398,7 @@ impl<'s> World<'s> {
         process.busy_at = self.now;
         self.daemons[daemon] = Some(process);
         self.own(daemon, Duration::ZERO, Own::Wake);
-        self.call(daemon, Call::Rescue);
+        self.call(daemon, Call::Rescue(false));
     }
 
     fn kill(&mut self, daemon: usize, down: Duration) {
@@ -524,6 +535,9 @@ impl<'s> World<'s> {
                 self.call(daemon, Call::Release(vec![job.lease]));
                 return Ok(());
             }
+        }
+        if process.promises.get(&key).is_none_or(|until| *until <= now) {
+            return Err(format!("I3: the guest of {} starts on a lease that has run out", job.id));
         }
         process.notes.insert(key);
         self.started.insert(key);
@@ -684,6 +698,9 @@ impl<'s> World<'s> {
                 if let Some(claims) = &claims {
                     self.check_claim(&claim, claims)?;
                 }
+                if !heard {
+                    self.orphans.extend(claims.iter().flat_map(|claims| &claims.jobs).map(|job| job.id.clone()));
+                }
                 (Answer::Claim(number, asked, claims.filter(|_| heard)), wrote)
             }
             Call::Renew(leases) => {
@@ -691,8 +708,8 @@ impl<'s> World<'s> {
                 (Answer::Renew(asked, leases, stale.filter(|_| heard)), false)
             }
             Call::Stale(leases) => (Answer::Stale(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false),
-            Call::Rescue => {
-                let rescued = if runs { self.rescue()? } else { Vec::new() };
+            Call::Rescue(judges) => {
+                let rescued = if runs { self.rescue(judges, asked)? } else { Vec::new() };
                 (Answer::Rescue(if heard { rescued.len() } else { 0 }), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
@@ -724,7 +741,7 @@ impl<'s> World<'s> {
     }
 
     /// Ends the attempts of the dead, whose start notes are at hand, and those with leases that are over.
-    fn rescue(&mut self) -> Result<Vec<Rescued>, String> {
+    fn rescue(&mut self, judges: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
         let now = self.timestamp();
         let dead: Vec<WorkerName> = self.graves.keys().cloned().collect();
         let graves = &self.graves;
@@ -737,7 +754,7 @@ impl<'s> World<'s> {
         let is_running = |job: &&queue::Job| job.status == Status::Running;
         let lost: BTreeMap<Id, Key> =
             self.table.jobs().filter(is_running).map(|job| (job.id.clone(), (job.reference, job.lease))).collect();
-        let gone = Gone { dead: &dead, max_lease: LEASE * reaper::LONGEST_LEASE, limit: usize::MAX };
+        let gone = Gone { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
         let rescued = self.table.rescue(&self.policies, gone, has_started, || 0.5, now);
         for job in &rescued {
             let Some(key) = lost.get(&job.id) else { continue };
@@ -748,6 +765,7 @@ impl<'s> World<'s> {
                     job.id, job.status
                 ));
             }
+            self.check_rescued(job, asked)?;
         }
         self.graves.clear();
         Ok(rescued)
@@ -761,6 +779,7 @@ impl<'s> World<'s> {
                 let mut earlier = Vec::new();
                 for job in claims.iter().flat_map(|claims| &claims.jobs) {
                     earlier.extend(process.leases.add(&job.lease, asked, LEASE));
+                    process.promises.insert(key(&job.lease), asked + LEASE);
                 }
                 process.dispatch.take(Event::Claimed(number, claims), now);
                 for key in earlier {
@@ -771,6 +790,7 @@ impl<'s> World<'s> {
                 if let Some(stale) = stale {
                     process.heartbeat.renewed(asked);
                     process.leases.renewed(&leases, asked, LEASE);
+                    process.promises.extend(leases.iter().map(|lease| (key(lease), asked + LEASE)));
                     self.stale(daemon, stale);
                 }
                 self.after_check(daemon);
@@ -816,10 +836,10 @@ impl<'s> World<'s> {
     }
 
     fn after_check(&mut self, daemon: usize) {
-        let now = self.instant();
-        match &self.daemons[daemon] {
-            Some(process) if process.heartbeat.may_judge(now) => self.call(daemon, Call::Rescue),
-            _ => self.next_beat(daemon),
+        let (wall, now) = (self.system_time(), self.instant());
+        if let Some(process) = &self.daemons[daemon] {
+            let judges = process.heartbeat.may_judge(wall, now);
+            self.call(daemon, Call::Rescue(judges));
         }
     }
 
@@ -845,6 +865,23 @@ impl<'s> World<'s> {
             Some(job) => Err(format!("I2: job {} was claimed before its time", job.id)),
             None => Ok(()),
         }
+    }
+
+    /// No daemon that lives and could renew is taken for lost.
+    fn check_rescued(&self, job: &Rescued, asked: Instant) -> Check {
+        let owner = self.daemons.iter().flatten().find(|process| Some(process.name.as_str()) == job.worker.as_deref());
+        let Some(owner) = owner else { return Ok(()) };
+        let could_renew = owner.frozen_until.is_none_or(|until| until + LEASE < self.now)
+            && self.stalled_until + LEASE < self.now
+            && self.clock_set_at.is_none_or(|set_at| asked > set_at)
+            && !self.orphans.contains(&job.id);
+        if could_renew {
+            return Err(format!(
+                "I3: {} was rescued as {} although {} renews its leases",
+                job.id, job.status, owner.name
+            ));
+        }
+        Ok(())
     }
 
     fn check(&mut self) -> Check {
