@@ -97,7 +97,7 @@ async fn of_two_that_find_a_worker_dead_one_takes_its_jobs_back() {
     let clear = |store: Arc<SqliteStore>| {
         tokio::spawn(async move {
             let mut taken = 0;
-            while !store.counts().await.unwrap().get(&Status::Running).is_none_or(|count| *count == 0) {
+            for _ in 0..200 {
                 taken += rescue(&store, 3).await.len();
             }
             taken
