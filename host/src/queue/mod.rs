@@ -5,6 +5,8 @@
 
 mod exchange;
 mod job;
+mod lost;
+pub mod memory;
 mod record;
 mod retry;
 pub mod sqlite;
@@ -18,11 +20,11 @@ pub use exchange::{
     Recorded, Rescued, Retention, Retried, Selected, Selection, Stale, Want,
 };
 pub use job::{
-    Digest, Due, Id, JobRef, JobType, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority, Timestamp,
-    TypeError, WorkerName,
+    Digest, Due, Id, JobRef, JobType, Key, KeyError, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority,
+    Timestamp, TypeError, WorkerName,
 };
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
-pub use retry::{Backoff, Next, Policies, Policy};
+pub use retry::{Backoff, Next, Policies, Policy, snooze_delay};
 pub use standing::{StandingAnswer, StandingClaim};
 pub use state::{Event, Outcome, Status};
 pub use store::{Store, StoreError};

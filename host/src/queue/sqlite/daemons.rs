@@ -1,7 +1,6 @@
 //! What the daemons of a queue say about themselves, for the command line to read.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rusqlite::{Result, Row, params};
 
@@ -30,12 +29,9 @@ const DAEMONS: &str = r#"SELECT worker, pid, started_at, seen_at, slots, busy FR
 const PLUGINS: &str = r#"
 SELECT worker, type, file, state, digest, reason, since, attempts FROM "jobs__plugins" ORDER BY worker, type"#;
 
-/// A daemon that has been silent for longer was killed, and nobody retired it.
-const FORGOTTEN: Duration = Duration::from_secs(86_400);
-
 pub(super) fn announce(db: &Session<'_>, daemon: &Daemon) -> Result<()> {
     let now = db.now();
-    for silent in db.all(SILENT, [now.before(FORGOTTEN).as_millis()], |row| row::text(row, 0))? {
+    for silent in db.all(SILENT, [now.before(Daemon::FORGOTTEN).as_millis()], |row| row::text(row, 0))? {
         retire(db, &silent)?;
     }
     let Daemon { worker, pid, started_at, slots, busy, .. } = daemon;

@@ -12,8 +12,8 @@ use super::{OpenMode, Options, TableName, open};
 use super::{attempts, renew, rescue, retry, select, snooze};
 use super::{cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release};
 use crate::queue::{
-    Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
-    Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
+    Claim, Claimed, Daemon, Due, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
+    Policies, Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
 };
 
 #[test]
@@ -120,7 +120,7 @@ fn claimed(db: &Session<'_>) -> Claimed {
     let job_type = JobType::parse("work").unwrap();
     let new = NewJob::new(job_type.clone(), Payload::parse("{}".into(), 9).unwrap());
     let due = Due::At(Timestamp::from_millis(1_700_000_000_000));
-    let keyed = NewJob { key: Some("k".into()), due, ..new };
+    let keyed = NewJob { key: Some(Key::parse("k").unwrap()), due, ..new };
     let held = NewJob { id: Id::generate(), ..keyed.clone() };
     enqueue::enqueue(db, &[keyed, held]).unwrap();
     let wants = vec![Want { job_type, slots: 9, ahead: 0 }];
