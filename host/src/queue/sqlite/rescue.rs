@@ -13,6 +13,7 @@ use super::session::Session;
 use super::worker_file::Notes;
 use super::workers::{StoppedWorker, Workers};
 use super::{daemons, release, row};
+use crate::queue::lost::{self, Proof};
 use crate::queue::{Id, JobRef, Lease, Next, Outcome, Policies, Recorded, Rescued, Status, Timestamp, WorkerName};
 
 /// Running jobs, as [`read`] reads them.
@@ -93,12 +94,12 @@ pub(super) fn look(
             }
         }
     }
-    let over = lost(db, over, limit)?;
-    let names = over.iter().filter_map(|lost| lost.worker.as_ref()).chain(findings.stopped.keys());
+    let overdue = overdue(db, over, limit)?;
+    let names = overdue.iter().filter_map(|lost| lost.worker.as_ref()).chain(findings.stopped.keys());
     for name in names.collect::<BTreeSet<_>>() {
         findings.notes.extend(workers.notes_of(name).map(|notes| (name.clone(), notes)));
     }
-    Ok((!over.is_empty() || !stopped.is_empty()).then_some((findings, stopped)))
+    Ok((!overdue.is_empty() || !stopped.is_empty()).then_some((findings, stopped)))
 }
 
 /// Ends at most `limit` attempts: those whose lease is over, then those of dead workers, the oldest leases first.
@@ -110,7 +111,7 @@ pub(super) fn rescue(
     limit: usize,
 ) -> Result<Rescue> {
     let mut rescue = Rescue { rescued: Vec::new(), settled: BTreeSet::new() };
-    for lost in lost(db, over, limit)? {
+    for lost in overdue(db, over, limit)? {
         rescue.rescued.extend(end(db, policies, findings, lost)?);
     }
     for (worker, &is_dead) in &findings.stopped {
@@ -160,7 +161,8 @@ fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -
     let worker = lost.worker.as_deref().unwrap_or_default();
     let is_started = findings.notes.get(worker).is_none_or(|notes| notes.has((lost.job.seq(), lost.token)));
     let status = if is_started {
-        fail(db, policies, &lost, findings.stopped.get(worker) == Some(&true))?
+        let is_dead = findings.stopped.get(worker) == Some(&true);
+        fail(db, policies, &lost, if is_dead { Proof::Death } else { Proof::Lease })?
     } else {
         let lease = Lease { job: lost.job, token: lost.token, worker: WorkerName::new(worker) };
         release::release(db, &[lease])?;
@@ -169,17 +171,12 @@ fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -
     Ok(status.map(|status| Rescued { id: lost.id, job_type: lost.job_type, worker: lost.worker, status }))
 }
 
-fn fail(db: &Session<'_>, policies: &Policies, lost: &Lost, is_dead: bool) -> Result<Option<Status>> {
-    let error = match &lost.worker {
-        Some(worker) if is_dead => format!("lost: worker `{worker}` died"),
-        Some(worker) => format!("lost: worker `{worker}` stopped renewing its lease"),
-        None => "lost: its worker stopped renewing the lease".to_owned(),
-    };
+fn fail(db: &Session<'_>, policies: &Policies, lost: &Lost, proof: Proof) -> Result<Option<Status>> {
+    let error = lost::error(lost.worker.as_deref(), proof);
     let started_at = lost.started_at.unwrap_or(db.now());
     let mut entry = Entry::without_receipt(lost.job, lost.token, lost.attempts, Outcome::Lost, started_at, db.now());
     entry.error = Some(&error);
-    let policy = policies.of(&lost.job_type);
-    let next = policy.after_failure(Outcome::Lost, entry.attempt, lost.max_attempts, None, fastrand::f64());
+    let next = policies.after_loss(&lost.job_type, lost.attempts, lost.max_attempts, fastrand::f64());
     let (job, token, attempt) = (lost.job, lost.token, entry.attempt);
     let settled = Settled { job, token, worker: None, attempt, started_at, error: &error, next };
     if fail::settle(db, &settled)? != Recorded::Yes {
@@ -200,7 +197,7 @@ struct Lost {
     started_at: Option<Timestamp>,
 }
 
-fn lost(db: &Session<'_>, over: Over, limit: usize) -> Result<Vec<Lost>> {
+fn overdue(db: &Session<'_>, over: Over, limit: usize) -> Result<Vec<Lost>> {
     let mut lost = db.all(EXPIRED, params![over.horizon.as_millis(), rows(limit)], read)?;
     if lost.len() < limit {
         let ahead = db.now().after(over.max_lease).as_millis();
