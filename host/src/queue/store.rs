@@ -81,18 +81,20 @@ pub trait Store: Send + Sync + 'static {
         policies: Arc<Policies>,
     ) -> Result<Moved, StoreError>;
 
-    /// Registers a worker: from here on its death can be proved, where the backend can do that.
+    /// Registers a worker before its first claim: from here on its death can be proved, where the backend can do that.
     async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
         _ = worker;
         Ok(())
     }
 
     /// Notes that the guest of this lease starts now. Cheap and without a transaction; outlives the process, not the machine.
+    /// A guest of a registered worker that starts without it counts as not started if the worker dies.
     fn started(&self, lease: &Lease) {
         _ = lease;
     }
 
-    /// The end of the attempt is on record, or it never will be: what [`started`](Self::started) noted is no longer needed.
+    /// The end of the attempt is on record, or its lease no longer holds: what [`started`](Self::started) noted is no longer
+    /// needed. Not to be called for an attempt whose end could not be recorded: it is for the note to tell that it was one.
     fn ended(&self, lease: &Lease) {
         _ = lease;
     }

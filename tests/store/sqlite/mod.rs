@@ -3,6 +3,7 @@
 mod open;
 mod schema;
 mod sharing;
+mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;

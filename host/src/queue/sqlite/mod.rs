@@ -304,15 +304,15 @@ impl Store for SqliteStore {
         let over = max_lease.map(|max_lease| Over { horizon: Timestamp::now(), max_lease });
         let workers = Arc::clone(&self.workers);
         let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
-        let Some(findings) = found.map(Arc::new) else { return Ok(Vec::new()) };
-        let request = (policies, Arc::clone(&findings), over, limit);
+        let Some((findings, stopped)) = found else { return Ok(Vec::new()) };
+        let request = (policies, findings, over, limit);
         let rescue = self
             .writer
             .write(Place::First, request, |db, (policies, findings, over, limit)| {
                 rescue::rescue(db, policies, findings, *over, *limit)
             })
             .await?;
-        self.readers.read(move |_| Ok(findings.forget(rescue))).await
+        self.readers.read(move |_| Ok(rescue.conclude(stopped))).await
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {

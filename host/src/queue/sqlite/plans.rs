@@ -106,7 +106,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     }
     claimed(db);
     let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
-    let findings = rescue::look(db, workers, over, 9).unwrap().unwrap();
+    let (findings, _) = rescue::look(db, workers, over, 9).unwrap().unwrap();
     rescue::rescue(db, &Policies::default(), &findings, over, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
     daemons::seen_at(db, "tester").unwrap();

@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// A worker's own file. Dropping it releases the lock and leaves the file.
+/// A worker's own file. To drop it releases the lock and leaves the file.
 #[derive(Debug)]
 pub(super) struct WorkerFile {
     file: File,
@@ -158,6 +158,13 @@ impl WorkerFile {
     }
 }
 
+impl Drop for WorkerFile {
+    /// Closing it is not enough while a child of this process that has yet to call `exec` has a copy of the descriptor.
+    fn drop(&mut self) {
+        _ = self.file.unlock();
+    }
+}
+
 /// The file of any worker, as others see it.
 #[derive(Debug)]
 pub(super) struct FoundFile {
@@ -165,6 +172,12 @@ pub(super) struct FoundFile {
     path: PathBuf,
     /// What it says about its worker.
     pub(super) header: Header,
+}
+
+impl Drop for FoundFile {
+    fn drop(&mut self) {
+        _ = self.file.unlock();
+    }
 }
 
 /// The guests that a worker has started, as far as their end is not on record, and some whose end is.
@@ -377,8 +390,8 @@ mod tests {
     #[test]
     fn a_note_that_cannot_be_written_takes_the_file_away_and_is_told_once() {
         let dir = tempfile::tempdir().unwrap();
-        let own = create(&dir);
-        let own = WorkerFile { file: File::open(&own.path).unwrap(), path: own.path, places: own.places };
+        let mut own = create(&dir);
+        own.file = File::open(&own.path).unwrap();
         own.started((1, 1)).unwrap_err();
         own.started((2, 1)).unwrap();
         assert!(!dir.path().join("file").exists(), "it would say that neither was started");

@@ -35,7 +35,7 @@ pub(super) struct Workers {
     told: AtomicBool,
 }
 
-/// A worker whose lock was free. Nobody else judges it while this exists.
+/// A worker whose lock was free. Until this is dropped, nobody else finds it.
 #[derive(Debug)]
 pub(super) struct StoppedWorker {
     file: FoundFile,
