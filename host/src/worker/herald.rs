@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Options;
 use super::pool::Shared;
-use crate::queue::{Daemon, StoreError, Timestamp};
+use crate::queue::{Daemon, Timestamp};
 
 /// How often it is told when nothing changes; whoever was not heard of for some of these is taken for gone.
 const BEAT: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<O
         match shared.store.health().await {
             Ok(remark) if remark.is_some() && told.is_none() => told = remark.inspect(|text| tracing::warn!("{text}")),
             Ok(remark) => told = told.and(remark),
-            Err(error @ StoreError::Gone(_)) => {
+            Err(error) if error.is_fatal() => {
                 tracing::error!("{error}");
                 return shared.gone.cancel();
             }

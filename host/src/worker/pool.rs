@@ -198,9 +198,12 @@ fn worker_name() -> String {
 async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) {
     let mut seen = ChangeCursor::default();
     loop {
-        let pace = options.borrow_and_update().poll_interval;
+        let (pace, net) = {
+            let options = options.borrow_and_update();
+            (options.poll_interval, options.max_poll_interval)
+        };
         let change = tokio::select! {
-            change = shared.store.change(seen, pace) => change,
+            change = shared.store.change(seen, pace, net) => change,
             Ok(()) = options.changed() => continue,
         };
         match change {
@@ -209,8 +212,11 @@ async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<
                 shared.wake.notify_one();
             }
             Err(error) => {
-                tracing::warn!("cannot look for new jobs: {error}");
-                tokio::time::sleep(pace).await;
+                tracing::error!("{error}");
+                if error.is_fatal() {
+                    shared.gone.cancel();
+                }
+                return;
             }
         }
     }
