@@ -31,15 +31,20 @@ mod standing;
 mod text;
 
 use std::any::Any;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jobq::queue::memory::MemoryStore;
 use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
 use jobq::queue::{
     AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobRef, JobType, LogLine,
     LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
     Timestamp, Want, WorkerName,
 };
+
+/// The variable that chooses the backend.
+const BACKEND: &str = "JOBQ_TEST_BACKEND";
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
@@ -52,8 +57,9 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn fresh() -> Self {
-        match std::env::var("JOBQ_TEST_BACKEND").as_deref() {
+        match std::env::var(BACKEND).as_deref() {
             Ok("sqlite") | Err(_) => Self::sqlite(),
+            Ok("memory") => Self { store: Arc::new(MemoryStore::new()), _kept: Box::new(()) },
             Ok(other) => panic!("there is no backend `{other}`"),
         }
     }
@@ -248,6 +254,17 @@ pub(crate) fn policies() -> Arc<Policies> {
 /// Whether `instant` lies between `earlier` and now.
 pub(crate) fn is_since(instant: Timestamp, earlier: Timestamp) -> bool {
     (earlier..=Timestamp::now()).contains(&instant)
+}
+
+#[test]
+fn the_queue_in_memory_passes_this_suite_too() {
+    if std::env::var_os(BACKEND).is_some() {
+        return;
+    }
+    let mut suite = Command::new(std::env::current_exe().unwrap());
+    suite.env(BACKEND, "memory").args(["store::", "--skip", "store::sqlite::"]);
+    let output = suite.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[tokio::test]

@@ -223,6 +223,11 @@ pub struct Selected {
     pub first: Vec<Id>,
 }
 
+impl Selected {
+    /// So many ids are told.
+    pub(super) const FIRST: usize = 10;
+}
+
 /// The answer of a verb that took many jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {

@@ -189,6 +189,11 @@ impl Payload {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The text.
+    pub fn into_text(self) -> String {
+        self.0
+    }
 }
 
 /// How deep the arrays and objects of valid JSON nest.
@@ -220,6 +225,19 @@ pub enum Due {
     In(Duration),
     /// Not before this instant.
     At(Timestamp),
+}
+
+impl Due {
+    /// Seconds that somebody took for milliseconds lie before this.
+    const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
+
+    /// The instant that stands for it in a job that is stored at `now`.
+    pub(super) fn instant(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::In(delay) => now.after(delay),
+            Self::At(instant) => instant.max(Self::EARLIEST),
+        }
+    }
 }
 
 /// A job to be enqueued.
@@ -257,6 +275,11 @@ impl NewJob {
             key: None,
         }
     }
+
+    /// Its own timeout as it is kept: in whole milliseconds, and at least one.
+    pub(super) fn timeout_millis(&self) -> Option<i64> {
+        self.timeout.map(|timeout| millis(timeout).max(1))
+    }
 }
 
 /// A job's row, opaque to whoever is not a backend. Its order is the order of insertion.
@@ -264,11 +287,13 @@ impl NewJob {
 pub struct JobRef(i64);
 
 impl JobRef {
-    pub(in crate::queue) const fn from_seq(seq: i64) -> Self {
+    /// For backends: the row with this number in the order of insertion.
+    pub const fn from_seq(seq: i64) -> Self {
         Self(seq)
     }
 
-    pub(in crate::queue) const fn seq(self) -> i64 {
+    /// For backends: what it was made from.
+    pub const fn seq(self) -> i64 {
         self.0
     }
 }

@@ -5,6 +5,8 @@
 
 mod exchange;
 mod job;
+mod lost;
+pub mod memory;
 mod record;
 mod retry;
 pub mod sqlite;
@@ -22,7 +24,7 @@ pub use job::{
     TypeError, WorkerName,
 };
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
-pub use retry::{Backoff, Next, Policies, Policy};
+pub use retry::{Backoff, Next, Policies, Policy, snooze_delay};
 pub use standing::{StandingAnswer, StandingClaim};
 pub use state::{Event, Outcome, Status};
 pub use store::{Store, StoreError};

@@ -50,6 +50,11 @@ pub struct Job {
     pub progress: Option<(u8, String)>,
 }
 
+impl AttemptRecord {
+    /// So many of a job are kept, the latest ones.
+    pub(super) const KEPT: usize = 100;
+}
+
 /// An entry of the ledger: one attempt that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptRecord {
@@ -119,6 +124,11 @@ pub struct LogLine {
 
 /// How many jobs stand in each state; a state without jobs is absent.
 pub type Counts = BTreeMap<Status, u64>;
+
+impl Daemon {
+    /// A daemon that has been silent for longer was killed, and nobody retired it.
+    pub(super) const FORGOTTEN: Duration = Duration::from_secs(86_400);
+}
 
 /// What a daemon tells about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

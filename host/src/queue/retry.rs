@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{JobType, Outcome};
+use super::{JobType, Outcome, Status, Timestamp};
 
 /// Delay before the next attempt: `min(max, base * 2^(attempts - 1))`, then up to ± `jitter` of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,17 @@ impl Backoff {
     }
 }
 
+/// Nobody waits longer for another attempt, whoever asks for it.
+const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
+
+/// A handler that snoozes for less would spin through the queue.
+const SHORTEST_SNOOZE: Duration = Duration::from_millis(100);
+
+/// How long a job rests whose handler asked to be called again after `asked`: 100 ms to 366 days.
+pub fn snooze_delay(asked: Duration) -> Duration {
+    asked.clamp(SHORTEST_SNOOZE, LONGEST_DELAY)
+}
+
 /// What a job type does about failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
@@ -53,10 +64,28 @@ impl Default for Policy {
 /// What follows a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Failed for now: due again after this delay.
+    /// Failed for now: due again after this delay, or after 366 days where it is longer.
     Retry(Duration),
     /// Failed for good.
     Dead,
+}
+
+impl Next {
+    /// Where the job stands from `now` on.
+    pub(super) const fn status(self) -> Status {
+        match self {
+            Self::Retry(_) => Status::Failed,
+            Self::Dead => Status::Dead,
+        }
+    }
+
+    /// When it is due again; `None` where it keeps its instant.
+    pub(super) fn due(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Retry(delay) => Some(now.after(delay.min(LONGEST_DELAY))),
+            Self::Dead => None,
+        }
+    }
 }
 
 impl Policy {
@@ -102,6 +131,11 @@ impl Policies {
     pub fn of(&self, job_type: &str) -> &Policy {
         self.by_type.get(job_type).unwrap_or(&self.default)
     }
+
+    /// What follows when the attempt after `attempts` others was lost with its worker.
+    pub(super) fn after_loss(&self, job_type: &str, attempts: u32, own_limit: Option<u32>, chance: f64) -> Next {
+        self.of(job_type).after_failure(Outcome::Lost, attempts.saturating_add(1), own_limit, None, chance)
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +167,16 @@ mod tests {
         fn without_jitter_a_backoff_never_shrinks(base in 1..100_000_u64, attempts in 1..100_u32) {
             let backoff = Backoff { base: Duration::from_millis(base), jitter: 0.0, ..Backoff::default() };
             prop_assert!(backoff.delay(attempts, 0.5) <= backoff.delay(attempts + 1, 0.5));
+        }
+
+        #[test]
+        fn delays_that_a_handler_names_are_bounded(ms in any::<u64>()) {
+            let asked = Duration::from_millis(ms);
+            let (now, year_and_day) = (Timestamp::from_millis(0), Duration::from_secs(366 * 86_400));
+            let snooze = snooze_delay(asked);
+            prop_assert!(snooze >= Duration::from_millis(100) && snooze <= year_and_day);
+            prop_assert!(snooze == asked || asked < Duration::from_millis(100) || asked > year_and_day);
+            prop_assert_eq!(Next::Retry(asked).due(now), Some(now.after(asked.min(year_and_day))));
         }
 
         #[test]

@@ -193,7 +193,7 @@ impl StoreError {
         matches!(self, Self::Busy | Self::Full(_) | Self::ReadOnly(_) | Self::Failed(_))
     }
 
-    /// Whether every later call fails too, and a daemon has to end: nothing that it would write could be relied on.
+    /// Whether nothing that is written from here on will last, so that a daemon must end.
     pub const fn is_fatal(&self) -> bool {
         matches!(self, Self::Gone(_) | Self::Corrupt(_))
     }

@@ -6,12 +6,6 @@ use super::Rule;
 use crate::queue::{Failure, Outcome};
 use crate::sandbox;
 
-/// The longest delay a handler may ask for: 366 days.
-const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
-
-/// The shortest snooze, so that a handler cannot spin through the queue.
-const SHORTEST_SNOOZE: Duration = Duration::from_millis(100);
-
 /// The one write that ends an attempt, named after the verb of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -36,9 +30,9 @@ pub fn decide(end: sandbox::Outcome, attempt: u32, max_attempts: Option<u32>, ru
     };
     match end {
         End::Completed(result) => Verdict::Complete(result),
-        End::Failed { message, after } => fail(Outcome::Failed, message, after.map(|delay| delay.min(LONGEST_DELAY))),
+        End::Failed { message, after } => fail(Outcome::Failed, message, after),
         End::Fatal(error) => Verdict::Fail(Failure { outcome: Outcome::Failed, error, next: crate::queue::Next::Dead }),
-        End::Snoozed(delay) => Verdict::Snooze(delay.clamp(SHORTEST_SNOOZE, LONGEST_DELAY)),
+        End::Snoozed(delay) => Verdict::Snooze(delay),
         End::Trapped(error) => fail(Outcome::Trapped, error, None),
         End::TimedOut(error) => fail(Outcome::TimedOut, error, None),
         End::OutOfFuel(error) => fail(Outcome::OutOfFuel, error, None),
@@ -89,14 +83,14 @@ mod tests {
         }
 
         #[test]
-        fn delays_that_a_handler_names_are_bounded(ms in any::<u64>(), attempt in 1..3_u32) {
+        fn the_queue_is_told_the_delay_that_a_handler_names(ms in any::<u64>(), attempt in 1..3_u32) {
             let asked = Duration::from_millis(ms);
             let rule = Rule::default();
             let Verdict::Snooze(delay) = decide(End::Snoozed(asked), attempt, None, &rule, 0.5) else { panic!() };
-            prop_assert!(delay >= SHORTEST_SNOOZE && delay <= LONGEST_DELAY);
+            prop_assert_eq!(delay, asked);
             let failed = End::Failed { message: String::new(), after: Some(asked) };
             let Verdict::Fail(failure) = decide(failed, attempt, Some(9), &rule, 0.5) else { panic!() };
-            prop_assert_eq!(failure.next, Next::Retry(asked.min(LONGEST_DELAY)));
+            prop_assert_eq!(failure.next, Next::Retry(asked));
         }
     }
 }

@@ -1,13 +1,12 @@
 //! What the daemons of a queue say about themselves, for the command line to read.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rusqlite::{Result, Row, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Daemon, PluginReport};
+use crate::queue::{Daemon, PluginReport, Timestamp};
 
 const ANNOUNCE: &str = r#"
 INSERT OR REPLACE INTO "jobs__daemons" (worker, pid, started_at, seen_at, slots, busy)
@@ -19,6 +18,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"#;
 
 const SILENT: &str = r#"SELECT worker FROM "jobs__daemons" WHERE seen_at < ?1"#;
 
+const SEEN_AT: &str = r#"SELECT seen_at FROM "jobs__daemons" WHERE worker = ?1"#;
+
 const REMOVE: &str = r#"DELETE FROM "jobs__daemons" WHERE worker = ?1"#;
 
 const REMOVE_PLUGINS: &str = r#"DELETE FROM "jobs__plugins" WHERE worker = ?1"#;
@@ -28,12 +29,9 @@ const DAEMONS: &str = r#"SELECT worker, pid, started_at, seen_at, slots, busy FR
 const PLUGINS: &str = r#"
 SELECT worker, type, file, state, digest, reason, since, attempts FROM "jobs__plugins" ORDER BY worker, type"#;
 
-/// A daemon that has been silent for longer was killed, and nobody retired it.
-const FORGOTTEN: Duration = Duration::from_secs(86_400);
-
 pub(super) fn announce(db: &Session<'_>, daemon: &Daemon) -> Result<()> {
     let now = db.now();
-    for silent in db.all(SILENT, [now.before(FORGOTTEN).as_millis()], |row| row::text(row, 0))? {
+    for silent in db.all(SILENT, [now.before(Daemon::FORGOTTEN).as_millis()], |row| row::text(row, 0))? {
         retire(db, &silent)?;
     }
     let Daemon { worker, pid, started_at, slots, busy, .. } = daemon;
@@ -50,6 +48,11 @@ pub(super) fn announce(db: &Session<'_>, daemon: &Daemon) -> Result<()> {
 pub(super) fn retire(db: &Session<'_>, worker: &str) -> Result<()> {
     db.execute(REMOVE, [worker])?;
     db.execute(REMOVE_PLUGINS, [worker]).map(drop)
+}
+
+/// When a daemon last announced itself; `None` where it never did or has been retired.
+pub(super) fn seen_at(db: &Session<'_>, worker: &str) -> Result<Option<Timestamp>> {
+    db.first(SEEN_AT, [worker], |row| row::instant(row, 0))
 }
 
 pub(super) fn daemons(db: &Session<'_>) -> Result<Vec<Daemon>> {

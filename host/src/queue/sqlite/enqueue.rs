@@ -4,7 +4,7 @@ use rusqlite::{Result, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Due, Enqueued, Id, NewJob, Timestamp};
+use crate::queue::{Enqueued, Id, NewJob};
 
 /// Does nothing when the key is held.
 const INSERT: &str = r#"
@@ -16,20 +16,12 @@ const HOLDER: &str = r#"
 SELECT id FROM "jobs" INDEXED BY "jobs__key"
 WHERE unique_key = ?1 AND unique_key IS NOT NULL AND status IN ('pending', 'running', 'failed')"#;
 
-/// The table refuses earlier instants, which are seconds by mistake where a foreign program writes them.
-const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
-
 pub(super) fn enqueue(db: &Session<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
     jobs.iter().map(|job| add(db, job)).collect()
 }
 
 fn add(db: &Session<'_>, job: &NewJob) -> Result<Enqueued> {
     let now = db.now();
-    let scheduled_at = match job.due {
-        Due::In(delay) => now.after(delay),
-        Due::At(instant) => instant.max(EARLIEST),
-    };
-    let timeout = job.timeout.map(|timeout| row::millis(timeout).max(1));
     let added = db.execute(
         INSERT,
         params![
@@ -38,8 +30,8 @@ fn add(db: &Session<'_>, job: &NewJob) -> Result<Enqueued> {
             job.payload.as_str(),
             job.priority,
             job.max_attempts,
-            timeout,
-            scheduled_at.as_millis(),
+            job.timeout_millis(),
+            job.due.instant(now).as_millis(),
             now.as_millis(),
             job.key,
         ],

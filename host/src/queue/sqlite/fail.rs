@@ -1,21 +1,16 @@
 //! An attempt failed: running → failed, or dead.
 
-use std::time::Duration;
-
 use rusqlite::{Result, params};
 
 use super::ledger;
 use super::session::Session;
-use crate::queue::{Failure, JobRef, Next, Receipt, Recorded, Status, Timestamp};
+use crate::queue::{Failure, JobRef, Next, Receipt, Recorded, Timestamp};
 
 const FAIL: &str = r#"
 UPDATE "jobs"
 SET status = ?3, scheduled_at = coalesce(?4, scheduled_at), completed_at = ?5, started_at = ?6, attempts = ?7,
     error = ?8, lease_until = NULL
 WHERE seq = ?1 AND lease = ?2 AND status = 'running' AND (?9 IS NULL OR worker = ?9)"#;
-
-/// Nobody waits longer, whoever asks for it.
-pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
 
 pub(super) fn fail(db: &Session<'_>, receipt: &Receipt, failure: &Failure) -> Result<Recorded> {
     let started_at = ledger::started_at(db, receipt);
@@ -47,17 +42,15 @@ impl<'a> Settled<'a> {
 
 /// Moves the job; the ledger is the caller's.
 pub(super) fn settle(db: &Session<'_>, settled: &Settled<'_>) -> Result<Recorded> {
-    let (status, scheduled_at, completed_at) = match settled.next {
-        Next::Retry(delay) => (Status::Failed, Some(db.now().after(delay.min(LONGEST_DELAY))), None),
-        Next::Dead => (Status::Dead, None, Some(db.now())),
-    };
+    let status = settled.next.status();
+    let completed_at = status.is_terminal().then_some(db.now());
     let changed = db.execute(
         FAIL,
         params![
             settled.job.seq(),
             settled.token,
             status.as_str(),
-            scheduled_at.map(Timestamp::as_millis),
+            settled.next.due(db.now()).map(Timestamp::as_millis),
             completed_at.map(Timestamp::as_millis),
             settled.started_at.as_millis(),
             settled.attempt,

@@ -7,7 +7,7 @@ use rusqlite::{Result, params};
 use super::logs;
 use super::row::millis;
 use super::session::Session;
-use crate::queue::{Digest, JobRef, Outcome, Receipt, Timestamp};
+use crate::queue::{AttemptRecord, Digest, JobRef, Outcome, Receipt, Timestamp};
 
 /// Replaces an entry of the same token, which only a foreign program that set the job's token back can have left.
 const INSERT: &str = r#"
@@ -18,9 +18,6 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"#;
 const TRIM: &str = r#"
 DELETE FROM "jobs__attempts"
 WHERE seq = ?1 AND lease <= (SELECT lease FROM "jobs__attempts" WHERE seq = ?1 ORDER BY lease DESC LIMIT 1 OFFSET ?2)"#;
-
-/// Entries kept of a job.
-const KEPT: i64 = 100;
 
 /// One attempt that has ended.
 pub(super) struct Entry<'a> {
@@ -101,7 +98,8 @@ pub(super) fn add(db: &Session<'_>, entry: &Entry<'_>) -> Result<()> {
             entry.digest.map(|digest| digest.0),
         ],
     )?;
-    if entry.token > KEPT && db.execute(TRIM, [entry.job.seq(), KEPT])? > 0 {
+    let kept = i64::try_from(AttemptRecord::KEPT).unwrap_or(i64::MAX);
+    if entry.token > kept && db.execute(TRIM, [entry.job.seq(), kept])? > 0 {
         logs::trim(db, entry.job)?;
     }
     Ok(())

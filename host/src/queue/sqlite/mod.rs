@@ -15,6 +15,7 @@ use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
 use self::watch::ChangeWatcher;
+use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
     AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
@@ -61,6 +62,8 @@ mod session;
 mod snooze;
 mod table_name;
 mod watch;
+mod worker_file;
+mod workers;
 mod writer;
 
 pub use audit::Audit;
@@ -125,6 +128,7 @@ pub struct SqliteStore {
     readers: Readers,
     watch: ChangeWatcher,
     place: Arc<FilePlace>,
+    workers: Arc<Workers>,
 }
 
 impl SqliteStore {
@@ -136,11 +140,13 @@ impl SqliteStore {
         let options = Options { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
         let place = Arc::new(FilePlace::of(&options.database)?);
+        let workers = Arc::new(Workers::of(place.database(), &options.table)?);
         Ok(Self {
             writer: Writer::start(connection, options.table.clone(), options.patience, place.clone())?,
             readers: Readers::start(place.clone(), options.table)?,
             watch: ChangeWatcher::start(place.clone())?,
             place,
+            workers,
         })
     }
 
@@ -162,9 +168,29 @@ impl SqliteStore {
     ///
     /// Waits for a foreign lock as every write does.
     pub async fn close(&self) {
+        self.leave().await;
         self.readers.close().await;
         self.watch.close().await;
         self.writer.close().await;
+        self.workers.leave();
+    }
+
+    /// Removes the files of workers that were not retired and hold no job; the others will be found dead.
+    async fn leave(&self) {
+        for worker in self.workers.registered() {
+            let looked = self
+                .writer
+                .look_then_write(
+                    Place::Last,
+                    worker.clone(),
+                    |db, worker| rescue::holds_jobs(db, worker).map(Some),
+                    |db, worker| rescue::holds_jobs(db, worker),
+                )
+                .await;
+            if matches!(looked, Ok(false)) {
+                self.workers.retire(&worker);
+            }
+        }
     }
 }
 
@@ -256,6 +282,25 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        let (workers, name) = (Arc::clone(&self.workers), worker.clone());
+        if let Err(error) = self.readers.read(move |_| Ok(workers.register(name.as_str()))).await? {
+            tracing::warn!(
+                "cannot make a file for this daemon beside the database: if it is killed, its jobs wait for their leases \
+                 to expire ({error})"
+            );
+        }
+        Ok(())
+    }
+
+    fn started(&self, lease: &Lease) {
+        self.workers.started(lease.worker.as_str(), (lease.job.seq(), lease.token));
+    }
+
+    fn ended(&self, lease: &Lease) {
+        self.workers.ended(lease.worker.as_str(), (lease.job.seq(), lease.token));
+    }
+
     async fn rescue(
         &self,
         policies: Arc<Policies>,
@@ -264,14 +309,17 @@ impl Store for SqliteStore {
     ) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
         let over = Over { horizon: Timestamp::now(), max_lease };
-        self.writer
-            .look_then_write(
-                Place::First,
-                (policies, limit, over),
-                |db, (_, _, over)| rescue::look(db, *over),
-                |db, (policies, limit, over)| rescue::rescue(db, policies, *over, *limit),
-            )
-            .await
+        let workers = Arc::clone(&self.workers);
+        let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
+        let Some(findings) = found.map(Arc::new) else { return Ok(Vec::new()) };
+        let request = (policies, Arc::clone(&findings), over, limit);
+        let rescue = self
+            .writer
+            .write(Place::First, request, |db, (policies, findings, over, limit)| {
+                rescue::rescue(db, policies, findings, *over, *limit)
+            })
+            .await?;
+        self.readers.read(move |_| Ok(findings.forget(rescue))).await
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
@@ -336,7 +384,18 @@ impl Store for SqliteStore {
     }
 
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError> {
-        self.writer.write(Place::First, worker.clone(), |db, worker| daemons::retire(db, worker.as_str())).await
+        let name = worker.clone();
+        let retire = |db: &Session<'_>, worker: &WorkerName| {
+            daemons::retire(db, worker.as_str())?;
+            rescue::holds_jobs(db, worker.as_str())
+        };
+        let holds_jobs = self.writer.write(Place::First, worker.clone(), retire).await?;
+        if holds_jobs {
+            // They are taken back as soon as the process has ended, which the lock on the file will show.
+            return Ok(());
+        }
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |_| Ok(workers.retire(name.as_str()))).await
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {

@@ -6,9 +6,6 @@ use super::row;
 use super::session::Session;
 use crate::queue::{JobRef, Selected, Selection, Status};
 
-/// Ids that are told to people.
-const FIRST: usize = 10;
-
 /// The age is asked last: where it is not, the rest of the row need not be read.
 const RUNNING: &str = r#"
 SELECT seq FROM "jobs" INDEXED BY "jobs__lease"
@@ -45,7 +42,7 @@ pub(super) fn select(db: &Session<'_>, selection: &Selection) -> Result<Selected
 /// Adds the ids of the first few.
 pub(super) fn with_first_ids(db: &Session<'_>, jobs: Vec<JobRef>) -> Result<Selected> {
     let mut first = Vec::new();
-    for job in jobs.iter().take(FIRST) {
+    for job in jobs.iter().take(Selected::FIRST) {
         first.extend(db.first(ID, [job.seq()], |row| row::id(row, 0))?);
     }
     Ok(Selected { jobs, first })

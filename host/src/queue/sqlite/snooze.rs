@@ -4,22 +4,18 @@ use std::time::Duration;
 
 use rusqlite::{Result, params};
 
-use super::fail::LONGEST_DELAY;
 use super::session::Session;
 use super::{ledger, row};
-use crate::queue::{Outcome, Receipt, Recorded};
+use crate::queue::{Outcome, Receipt, Recorded, snooze_delay};
 
 const SNOOZE: &str = r#"
 UPDATE "jobs"
 SET status = 'pending', scheduled_at = ?3, started_at = ?4, lease_until = NULL
 WHERE seq = ?1 AND lease = ?2 AND worker = ?5 AND status = 'running'"#;
 
-/// A handler that snoozes for less would spin.
-const SHORTEST_DELAY: Duration = Duration::from_millis(100);
-
 pub(super) fn snooze(db: &Session<'_>, receipt: &Receipt, delay: Duration) -> Result<Recorded> {
     let (seq, token, worker) = row::fence(&receipt.lease);
-    let scheduled_at = db.now().after(delay.clamp(SHORTEST_DELAY, LONGEST_DELAY)).as_millis();
+    let scheduled_at = db.now().after(snooze_delay(delay)).as_millis();
     let started_at = ledger::started_at(db, receipt).as_millis();
     if db.execute(SNOOZE, params![seq, token, scheduled_at, started_at, worker])? == 0 {
         return Ok(Recorded::LeaseLost);

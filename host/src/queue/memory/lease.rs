@@ -1,0 +1,46 @@
+//! What a worker does under a lease while the attempt goes on: renew it, look whether it holds, tell progress, hand it back.
+
+use std::time::Duration;
+
+use super::table::Table;
+use crate::queue::{Lease, Progress, Stale, Status, Timestamp};
+
+impl Table {
+    /// Extends leases and returns those that are no longer valid.
+    pub fn renew(&mut self, leases: &[Lease], hold: Duration, now: Timestamp) -> Vec<Stale> {
+        for lease in leases {
+            self.change_held(lease, |row| row.job.lease_until = Some(now.after(hold)));
+        }
+        self.stale(leases)
+    }
+
+    /// Returns those of `leases` that are no longer valid.
+    pub fn stale(&self, leases: &[Lease]) -> Vec<Stale> {
+        let stale = |lease: &Lease| {
+            let status = self.rows.get(&lease.job).filter(|row| row.holds(lease)).map(|row| row.job.status);
+            let cancelled = status == Some(Status::Cancelled);
+            (status != Some(Status::Running)).then(|| Stale { lease: lease.clone(), cancelled })
+        };
+        leases.iter().filter_map(stale).collect()
+    }
+
+    /// Writes what running attempts have logged and how far they are.
+    pub fn record(&mut self, progress: Vec<Progress>) {
+        for Progress { lease, lines, progress } in progress {
+            let Some(row) = self.held(&lease) else { continue };
+            row.history.log(lease.token, row.job.attempts.saturating_add(1), lines);
+            row.job.progress = progress.or(row.job.progress.take());
+        }
+    }
+
+    /// running → pending at the same place in the queue and without a trace but the token.
+    pub fn release(&mut self, leases: &[Lease]) {
+        for lease in leases {
+            self.change_held(lease, |row| {
+                row.job.status = Status::Pending;
+                row.job.lease_until = None;
+                row.forget_attempt();
+            });
+        }
+    }
+}

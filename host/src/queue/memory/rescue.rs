@@ -1,0 +1,85 @@
+//! Attempts that nobody ends any more: running → failed, or dead; pending again, where the guest never started.
+
+use std::time::Duration;
+
+use super::table::Table;
+use crate::queue::lost::{self, Proof};
+use crate::queue::{JobRef, Lease, Outcome, Policies, Rescued, Status, Timestamp, WorkerName};
+
+/// Which attempts nobody ends any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Gone<'a> {
+    /// Those of these workers.
+    pub dead: &'a [WorkerName],
+    /// Those whose lease lies further ahead than this, and those whose lease is over.
+    pub max_lease: Duration,
+    /// The most to end at once.
+    pub limit: usize,
+}
+
+impl Table {
+    /// Ends the attempts that are `gone`, those whose lease ran out first before the others.
+    ///
+    /// `started` tells whether the guest of a lease may have started; `chance` moves the backoff and is asked once a lost attempt.
+    pub fn rescue(
+        &mut self,
+        policies: &Policies,
+        gone: Gone<'_>,
+        started: impl Fn(&Lease) -> bool,
+        mut chance: impl FnMut() -> f64,
+        now: Timestamp,
+    ) -> Vec<Rescued> {
+        let mut rescued = Vec::new();
+        for job in self.gone(gone, now) {
+            let Some(row) = self.rows.get(&job) else { continue };
+            let worker = row.job.worker.as_deref().map(WorkerName::new);
+            let proof = match &worker {
+                Some(worker) if gone.dead.contains(worker) => Proof::Death,
+                _ => Proof::Lease,
+            };
+            let lease = worker.map(|worker| Lease { job, token: row.job.lease, worker });
+            let is_started = lease.as_ref().is_none_or(&started);
+            rescued.extend(match lease.filter(|_| !is_started) {
+                Some(lease) => self.put_back(&lease),
+                None => self.lose(job, proof, policies, chance(), now),
+            });
+        }
+        rescued
+    }
+
+    fn gone(&self, gone: Gone<'_>, now: Timestamp) -> Vec<JobRef> {
+        let end = (Some(now), JobRef::from_seq(i64::MAX));
+        let too_far = (Some(now.after(gone.max_lease)), JobRef::from_seq(i64::MAX));
+        let of_dead = |(until, job): &&(Option<Timestamp>, JobRef)| {
+            let worker = self.rows.get(job).and_then(|row| row.job.worker.as_deref());
+            let is_listed_before = *until <= end.0 || *until > too_far.0;
+            !is_listed_before && gone.dead.iter().any(|dead| Some(dead.as_str()) == worker)
+        };
+        let running = &self.indexes.running;
+        let over = running.range(..=end).chain(running.range(too_far..));
+        let dead = running.iter().filter(|_| !gone.dead.is_empty()).filter(of_dead);
+        over.chain(dead).map(|(_, job)| *job).take(gone.limit).collect()
+    }
+
+    fn put_back(&mut self, lease: &Lease) -> Option<Rescued> {
+        let job = &self.rows.get(&lease.job)?.job;
+        let (id, job_type, worker) = (job.id.clone(), job.job_type.clone(), job.worker.clone());
+        self.release(std::slice::from_ref(lease));
+        Some(Rescued { id, job_type, worker, status: Status::Pending })
+    }
+
+    fn lose(&mut self, job: JobRef, proof: Proof, policies: &Policies, chance: f64, now: Timestamp) -> Option<Rescued> {
+        self.change(job, |row| {
+            let error = lost::error(row.job.worker.as_deref(), proof);
+            row.close_without_receipt(Outcome::Lost, Some(error.clone()), now);
+            let job = &row.job;
+            let next = policies.after_loss(&job.job_type, job.attempts, job.max_attempts, chance);
+            row.job.attempts = row.job.attempts.saturating_add(1);
+            row.job.started_at = row.job.started_at.or(Some(now));
+            row.settle(error, next, now);
+            let job = &row.job;
+            let (id, job_type, worker) = (job.id.clone(), job.job_type.clone(), job.worker.clone());
+            Rescued { id, job_type, worker, status: job.status }
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! The table behind a lock and a clock.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use super::daemons::Daemons;
+use super::{Gone, Table};
+use crate::queue::{
+    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
+    Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
+    Selected, Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp, WorkerName,
+};
+
+/// A queue in memory, for tests of applications and of the worker. It is gone with the process.
+///
+/// ```
+/// use jobq::queue::memory::MemoryStore;
+/// use jobq::queue::{JobType, NewJob, Payload, Store};
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let store = MemoryStore::new();
+/// let job = NewJob::new(JobType::parse("send_email")?, Payload::parse("{}".into(), 1000)?);
+/// store.enqueue(vec![job]).await?;
+/// assert_eq!(store.counts().await?.values().sum::<u64>(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct MemoryStore {
+    state: Mutex<State>,
+    changes: watch::Sender<ChangeCursor>,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    table: Table,
+    daemons: Daemons,
+    standing: Option<StandingClaim>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty queue that goes by the clock of this machine.
+    pub fn new() -> Self {
+        Self::with_clock(Timestamp::now)
+    }
+
+    /// An empty queue that goes by another clock.
+    pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        let changes = watch::Sender::new(ChangeCursor::default().next());
+        Self { state: Mutex::default(), changes, clock: Box::new(clock) }
+    }
+
+    /// Looks at the queue.
+    fn look<T>(&self, look: impl FnOnce(&mut State, Timestamp) -> T) -> Result<T, StoreError> {
+        Ok(look(&mut self.lock(), (self.clock)()))
+    }
+
+    /// Changes the queue and tells so.
+    fn write<T>(&self, write: impl FnOnce(&mut State, Timestamp) -> T) -> Result<T, StoreError> {
+        self.write_if(|_| true, write)
+    }
+
+    /// Changes the queue and tells so where the answer says that there was something to change.
+    fn write_if<T>(
+        &self,
+        changed: impl FnOnce(&T) -> bool,
+        write: impl FnOnce(&mut State, Timestamp) -> T,
+    ) -> Result<T, StoreError> {
+        let answer = self.look(write)?;
+        if changed(&answer) {
+            self.changes.send_modify(|newest| *newest = newest.next());
+        }
+        Ok(answer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn enqueue(&mut self, jobs: Vec<NewJob>, now: Timestamp) -> Result<Vec<Enqueued>, StoreError> {
+        let added = self.table.enqueue(jobs, now)?;
+        if let Some((claim, answer)) = self.standing.take().and_then(|standing| standing.take()) {
+            // Whoever stopped waiting does not want to know.
+            _ = answer.send(Ok(self.table.claim(&claim, now)));
+        }
+        Ok(added)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        self.write(|state, now| state.enqueue(jobs, now))?
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
+        self.write_if(|claims: &Claims| !claims.jobs.is_empty(), |state, now| state.table.claim(&claim, now))
+    }
+
+    fn stand_by(&self, claim: StandingClaim) {
+        self.lock().standing = Some(claim);
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError> {
+        self.write(|state, now| state.table.renew(&leases, lease, now))
+    }
+
+    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<Stale>, StoreError> {
+        self.look(|state, _| state.table.stale(&leases))
+    }
+
+    async fn record(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
+        self.write(|state, _| state.table.record(progress))
+    }
+
+    async fn complete(
+        &self,
+        receipt: Receipt,
+        result: String,
+        follow_ups: Vec<NewJob>,
+    ) -> Result<Recorded, StoreError> {
+        self.write(|state, now| state.table.complete(receipt, result, follow_ups, now))?
+    }
+
+    async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError> {
+        self.write(|state, now| state.table.fail(receipt, failure, now))
+    }
+
+    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError> {
+        self.write(|state, now| state.table.snooze(receipt, delay, now))
+    }
+
+    async fn give_back(&self, receipt: Receipt) -> Result<Recorded, StoreError> {
+        self.write(|state, now| state.table.give_back(receipt, now))
+    }
+
+    async fn release(&self, leases: Vec<Lease>) -> Result<(), StoreError> {
+        self.write(|state, _| state.table.release(&leases))
+    }
+
+    async fn cancel(&self, id: &Id) -> Result<Cancelled, StoreError> {
+        self.write(|state, now| state.table.cancel(id, now))
+    }
+
+    async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError> {
+        self.write(|state, now| state.table.retry(id, &policies, now))
+    }
+
+    async fn select(&self, selection: Selection) -> Result<Selected, StoreError> {
+        self.look(|state, now| state.table.select(&selection, now))
+    }
+
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError> {
+        self.write(|state, now| state.table.cancel_many(&jobs, &from, now))
+    }
+
+    async fn retry_many(
+        &self,
+        jobs: Vec<JobRef>,
+        from: Vec<Status>,
+        policies: Arc<Policies>,
+    ) -> Result<Moved, StoreError> {
+        self.write(|state, now| state.table.retry_many(&jobs, &from, &policies, now))
+    }
+
+    async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        self.look(|state, _| state.daemons.register(worker))
+    }
+
+    fn started(&self, lease: &Lease) {
+        self.lock().daemons.started(lease);
+    }
+
+    fn ended(&self, lease: &Lease) {
+        self.lock().daemons.ended(lease);
+    }
+
+    /// No worker is ever proved dead here: whoever could look has died with it.
+    async fn rescue(
+        &self,
+        policies: Arc<Policies>,
+        max_lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<Rescued>, StoreError> {
+        let gone = Gone { dead: &[], max_lease, limit };
+        let changed = |rescued: &Vec<Rescued>| !rescued.is_empty();
+        self.write_if(changed, |State { table, daemons, .. }, now| {
+            table.rescue(&policies, gone, |lease| daemons.may_have_started(lease), fastrand::f64, now)
+        })
+    }
+
+    async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
+        self.write_if(|pruned: &Pruned| pruned.deleted > 0, |state, now| state.table.prune(&retention, limit, now))
+    }
+
+    async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError> {
+        self.look(|state, now| state.table.prunable(&retention, now))
+    }
+
+    async fn change(&self, since: ChangeCursor, _: Duration, _: Duration) -> Result<ChangeCursor, StoreError> {
+        let mut changes = self.changes.subscribe();
+        let newest = changes.wait_for(|newest| *newest > since).await.map_err(|_| StoreError::Closed)?;
+        Ok(*newest)
+    }
+
+    async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
+        self.look(|state, _| state.table.holder(key, except.as_ref()).cloned())
+    }
+
+    async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
+        self.look(|state, _| state.table.find(id).cloned())
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError> {
+        self.look(|state, _| state.table.list(&filter).cloned().collect())
+    }
+
+    async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError> {
+        self.look(|state, _| state.table.attempts(id).to_vec())
+    }
+
+    async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError> {
+        self.look(|state, _| Some((state.table.find(id)?.clone(), state.table.attempts(id).to_vec())))
+    }
+
+    async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
+        self.look(|state, _| state.table.logs(id).get(skip..).unwrap_or_default().to_vec())
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.look(|state, _| state.table.counts())
+    }
+
+    async fn health(&self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
+    async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {
+        self.write(|state, now| state.daemons.announce(daemon, now))
+    }
+
+    async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        self.write(|state, _| state.daemons.retire(worker))
+    }
+
+    async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
+        self.look(|state, _| state.daemons.announced())
+    }
+}

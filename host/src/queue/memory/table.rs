@@ -1,0 +1,91 @@
+//! The rows and what every verb does with one: find it, check a lease, move it.
+
+use std::collections::BTreeMap;
+
+use super::history::History;
+use super::indexes::Indexes;
+use crate::queue::{AttemptRecord, Id, Job, JobRef, Lease, LogLine, Status};
+
+/// A queue as a value. Each verb of [`Store`](crate::queue::Store) is a method that is told what time it is.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub(super) rows: BTreeMap<JobRef, Row>,
+    pub(super) indexes: Indexes,
+    /// How many jobs there have ever been: no place is handed out twice.
+    pub(super) inserted: i64,
+}
+
+/// A job with what its attempts left.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) job: Job,
+    pub(super) history: History,
+}
+
+impl Table {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every job, in order of insertion.
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Job> {
+        self.rows.values().map(|row| &row.job)
+    }
+
+    /// One job.
+    pub fn find(&self, id: &Id) -> Option<&Job> {
+        self.row(id).map(|row| &row.job)
+    }
+
+    /// The last 100 attempts of a job that have ended, oldest first.
+    pub fn attempts(&self, id: &Id) -> &[AttemptRecord] {
+        self.row(id).map_or(&[], |row| &row.history.attempts)
+    }
+
+    /// What those attempts logged, in order.
+    pub fn logs(&self, id: &Id) -> &[LogLine] {
+        self.row(id).map_or(&[], |row| &row.history.lines)
+    }
+
+    pub(super) fn row(&self, id: &Id) -> Option<&Row> {
+        self.rows.get(&self.indexes.of_id(id)?)
+    }
+
+    /// The row of the attempt that this lease is for, where it holds.
+    pub(super) fn held(&mut self, lease: &Lease) -> Option<&mut Row> {
+        self.rows.get_mut(&lease.job).filter(|row| row.holds(lease) && row.job.status == Status::Running)
+    }
+
+    /// Changes the row of the attempt that this lease is for. `false` where it does not hold.
+    pub(super) fn change_held(&mut self, lease: &Lease, change: impl FnOnce(&mut Row)) -> bool {
+        let holds = self.held(lease).is_some();
+        if holds {
+            self.change(lease.job, change);
+        }
+        holds
+    }
+
+    /// Changes a row and keeps the indexes true to it.
+    pub(super) fn change<T>(&mut self, job: JobRef, change: impl FnOnce(&mut Row) -> T) -> Option<T> {
+        let row = self.rows.get_mut(&job)?;
+        self.indexes.leave(&row.job);
+        let answer = change(row);
+        self.indexes.enter(&row.job);
+        Some(answer)
+    }
+
+    pub(super) fn delete(&mut self, job: JobRef) {
+        if let Some(row) = self.rows.remove(&job) {
+            self.indexes.leave(&row.job);
+            self.indexes.forget(&row.job.id);
+        }
+    }
+}
+
+impl Row {
+    /// Whether the latest lease is this one.
+    pub(super) fn holds(&self, lease: &Lease) -> bool {
+        self.job.lease == lease.token && self.job.worker.as_deref() == Some(lease.worker.as_str())
+    }
+}
