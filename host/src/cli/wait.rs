@@ -16,6 +16,9 @@ use crate::queue::{ChangeCursor, Id, Job, Status, Store, Timestamp};
 /// How often a wait looks whether somebody has written.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The same where the system tells of writes.
+const NET: Duration = Duration::from_secs(1);
+
 /// How often the line on the terminal is drawn anew.
 const DRAW: Duration = Duration::from_millis(100);
 
@@ -92,7 +95,7 @@ impl Watch {
             }
             let pause = left.map_or(DRAW, |left| left.min(DRAW));
             tokio::select! {
-                change = store.change(self.seen, LOOK) => {
+                change = store.change(self.seen, LOOK, NET) => {
                     self.seen = change?;
                     return Ok(None);
                 }

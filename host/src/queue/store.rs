@@ -117,9 +117,12 @@ pub trait Store: Send + Sync + 'static {
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError>;
 
     /// Returns once somebody, this process included, has written after `since`, and with what to ask for next; at once where that
-    /// has happened already, and for [`ChangeCursor::default`]. Whoever gives up waiting misses nothing. A backend that has to
-    /// look does so every `pace`.
-    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError>;
+    /// has happened already, and for [`ChangeCursor::default`]. Whoever gives up waiting misses nothing. A backend that is told
+    /// of changes looks for itself every `net`, one that is not every `pace`.
+    ///
+    /// # Errors
+    /// Only those that [are fatal](StoreError::is_fatal), and [`StoreError::Closed`].
+    async fn change(&self, since: ChangeCursor, pace: Duration, net: Duration) -> Result<ChangeCursor, StoreError>;
 
     /// The unfinished job that holds `key`, leaving out the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;
@@ -145,7 +148,7 @@ pub trait Store: Send + Sync + 'static {
     /// What an operator should know about the place the queue is kept in, if anything. Cheap.
     ///
     /// # Errors
-    /// [`StoreError::Gone`] when what was opened is no longer there.
+    /// Those that [are fatal](StoreError::is_fatal).
     async fn health(&self) -> Result<Option<String>, StoreError>;
 
     /// Writes what a daemon is and serves, for the command line to read; replaces its earlier report.
@@ -179,19 +182,22 @@ pub enum StoreError {
     /// Somebody deleted or replaced the database while it was open.
     #[error("`{0}` was deleted or replaced while it was open; what is written now is lost")]
     Gone(String),
+    /// What is in the database contradicts itself: the disk, or somebody who writes to the file and is not SQLite.
+    #[error("the database is damaged: {0}\nhint: stop every program that uses it, and restore a backup")]
+    Corrupt(String),
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
 }
 
 impl StoreError {
-    /// Whether nothing that is written from here on will last, so that a daemon must end.
-    pub const fn is_fatal(&self) -> bool {
-        matches!(self, Self::Gone(_))
-    }
-
     /// Whether the same call may succeed later without anything changing but time and disk space.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Busy | Self::Full(_) | Self::ReadOnly(_) | Self::Failed(_))
+    }
+
+    /// Whether nothing that is written from here on will last, so that a daemon must end.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Gone(_) | Self::Corrupt(_))
     }
 }

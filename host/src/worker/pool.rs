@@ -211,9 +211,12 @@ async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<
     let mut seen = ChangeCursor::default();
     let mut trouble: Option<String> = None;
     loop {
-        let pace = options.borrow_and_update().poll_interval;
+        let (pace, net) = {
+            let options = options.borrow_and_update();
+            (options.poll_interval, options.max_poll_interval)
+        };
         let change = tokio::select! {
-            change = shared.store.change(seen, pace) => change,
+            change = shared.store.change(seen, pace, net) => change,
             Ok(()) = options.changed() => continue,
         };
         match change {

@@ -38,7 +38,7 @@ async fn working(store: &SqliteStore, name: &str, jobs: usize) -> Vec<Claimed> {
 }
 
 async fn rescue(store: &SqliteStore, limit: usize) -> Vec<Rescued> {
-    store.rescue(policies(), DAY, limit).await.unwrap()
+    store.rescue(policies(), Some(DAY), limit).await.unwrap()
 }
 
 fn report(worker: &str) -> Daemon {

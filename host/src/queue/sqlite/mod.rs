@@ -1,7 +1,7 @@
 //! The queue in a SQLite file.
 //!
 //! One file for each verb of [`Store`], with its SQL on top; each is a function of a `session` and its arguments.
-//! `writer` runs those that write, many in one transaction; `readers` those that only look; `lookout` tells that somebody wrote.
+//! `writer` runs those that write, many in one transaction; `readers` those that only look; `watch` tells that somebody wrote.
 
 use std::path::{self, PathBuf};
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::lookout::Lookout;
+use self::cadence::Pace;
 use self::place::FilePlace;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
+use self::watch::ChangeWatcher;
 use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
@@ -24,7 +25,9 @@ use super::{
 
 mod attempts;
 mod audit;
+mod cadence;
 mod cancel;
+mod checkpoint;
 mod claim;
 mod complete;
 mod counts;
@@ -33,14 +36,16 @@ mod daemons;
 mod enqueue;
 mod fail;
 mod fault;
+mod file_events;
 mod find;
 mod give_back;
 mod ledger;
 mod list;
 mod logs;
-mod lookout;
 mod migrations;
 mod open;
+mod pacer;
+mod patience;
 mod place;
 #[cfg(test)]
 mod plans;
@@ -56,6 +61,7 @@ mod select;
 mod session;
 mod snooze;
 mod table_name;
+mod watch;
 mod worker_file;
 mod workers;
 mod writer;
@@ -120,8 +126,8 @@ pub fn version() -> &'static str {
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
-    lookout: Lookout,
-    place: FilePlace,
+    watch: ChangeWatcher,
+    place: Arc<FilePlace>,
     workers: Arc<Workers>,
 }
 
@@ -133,12 +139,13 @@ impl SqliteStore {
     pub fn open(options: Options, mode: OpenMode) -> Result<Self, OpenError> {
         let options = Options { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
-        let workers = Arc::new(Workers::of(&options.database, &options.table)?);
+        let place = Arc::new(FilePlace::of(&options.database)?);
+        let workers = Arc::new(Workers::of(place.database(), &options.table)?);
         Ok(Self {
-            writer: Writer::start(connection, options.table.clone(), options.patience)?,
-            readers: Readers::start(options.database.clone(), options.table)?,
-            lookout: Lookout::start(options.database.clone())?,
-            place: FilePlace::of(&options.database),
+            writer: Writer::start(connection, options.table.clone(), options.patience, place.clone())?,
+            readers: Readers::start(place.clone(), options.table)?,
+            watch: ChangeWatcher::start(place.clone())?,
+            place,
             workers,
         })
     }
@@ -163,7 +170,7 @@ impl SqliteStore {
     pub async fn close(&self) {
         self.leave().await;
         self.readers.close().await;
-        self.lookout.close().await;
+        self.watch.close().await;
         self.writer.close().await;
         self.workers.leave();
     }
@@ -330,8 +337,8 @@ impl Store for SqliteStore {
         self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
-    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError> {
-        self.lookout.change(since, pace).await
+    async fn change(&self, since: ChangeCursor, pace: Duration, net: Duration) -> Result<ChangeCursor, StoreError> {
+        self.watch.change(since, Pace { poll: pace, net }).await
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
@@ -368,7 +375,8 @@ impl Store for SqliteStore {
     }
 
     async fn health(&self) -> Result<Option<String>, StoreError> {
-        self.place.look()
+        self.place.check()?;
+        Ok(self.place.remark())
     }
 
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {
