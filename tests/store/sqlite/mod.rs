@@ -1,5 +1,6 @@
 //! What only a queue in a SQLite file can get wrong.
 
+mod cleaning;
 mod open;
 mod place;
 mod schema;

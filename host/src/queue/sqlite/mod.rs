@@ -10,7 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use self::cadence::Pace;
+use self::cleaning::Cleaning;
 use self::place::FilePlace;
+use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
@@ -29,6 +31,7 @@ mod cadence;
 mod cancel;
 mod checkpoint;
 mod claim;
+mod cleaning;
 mod complete;
 mod counts;
 mod crowd;
@@ -44,6 +47,7 @@ mod list;
 mod logs;
 mod migrations;
 mod open;
+mod orphans;
 mod pacer;
 mod patience;
 mod place;
@@ -52,6 +56,7 @@ mod plans;
 mod prune;
 mod readers;
 mod record;
+mod referrers;
 mod release;
 mod renew;
 mod rescue;
@@ -129,6 +134,7 @@ pub struct SqliteStore {
     watch: ChangeWatcher,
     place: Arc<FilePlace>,
     workers: Arc<Workers>,
+    cleaning: Cleaning,
 }
 
 impl SqliteStore {
@@ -147,6 +153,7 @@ impl SqliteStore {
             watch: ChangeWatcher::start(place.clone())?,
             place,
             workers,
+            cleaning: Cleaning::default(),
         })
     }
 
@@ -162,6 +169,17 @@ impl SqliteStore {
     pub async fn audit(&self, job_type: &JobType) -> Result<Audit, StoreError> {
         let job_type = job_type.clone();
         self.readers.read(move |db| audit::audit(db, &job_type)).await
+    }
+
+    /// Looks a little further for what jobs have left that are gone.
+    async fn forget_orphans(&self) -> Result<(), StoreError> {
+        let walked = self.cleaning.walked();
+        let (orphans, walked) = self.readers.read(move |db| orphans::look(db, walked)).await?;
+        if !orphans.is_empty() {
+            self.writer.write(Place::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
+        }
+        self.cleaning.walk_from(walked);
+        Ok(())
     }
 
     /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.
@@ -323,14 +341,13 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
-        self.writer
-            .look_then_write(
-                Place::First,
-                (retention, limit),
-                |db, (retention, _)| prune::look(db, retention),
-                |db, (retention, limit)| prune::prune(db, retention, *limit),
-            )
-            .await
+        let request = Prune { retention, limit, from: self.cleaning.pruned_to() };
+        let (pruned, to) = self.writer.look_then_write(Place::First, request, prune::look, prune::prune).await?;
+        self.cleaning.prune_from(to);
+        if !pruned.more {
+            self.forget_orphans().await?;
+        }
+        Ok(pruned)
     }
 
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError> {
