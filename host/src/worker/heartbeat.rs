@@ -46,6 +46,10 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
 }
 
 fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+    if beat.jump.is_some() {
+        // Other jobs are due now.
+        shared.wake.notify_one();
+    }
     match beat.jump {
         Some(Jump::Ahead(by)) => {
             shared.jumped_ahead.notify_one();

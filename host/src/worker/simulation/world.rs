@@ -348,10 +348,13 @@ impl<'s> World<'s> {
         let payload = Payload::parse("{}".into(), 10).expect("a payload");
         NewJob {
             id,
+            job_type: job_type(TYPES[job.kind].name),
+            payload,
             priority: job.priority,
             due: Due::In(job.delay),
             max_attempts: Some(job.max_attempts),
-            ..NewJob::new(job_type(TYPES[job.kind].name), payload)
+            timeout: None,
+            key: None,
         }
     }
 
@@ -601,6 +604,9 @@ impl<'s> World<'s> {
         let (wall, now) = (self.system_time(), self.instant());
         let Some(process) = &mut self.daemons[daemon] else { return };
         let beat = process.heartbeat.beat(wall, now);
+        if beat.jump.is_some() {
+            process.dispatch.take(Event::Changed, now);
+        }
         let leases = process.leases.all();
         self.call(daemon, if beat.renew { Call::Renew(leases) } else { Call::Stale(leases) });
     }
@@ -895,7 +901,7 @@ impl<'s> World<'s> {
         let now = self.now;
         for process in self.daemons.iter_mut().flatten() {
             let can_start = |kind: usize| {
-                let limit = process.capacity.types.get(&job_type(TYPES[kind].name)).copied().unwrap_or(0);
+                let limit = process.capacity.types.get(TYPES[kind].name).copied().unwrap_or(0);
                 due[kind] && process.running_of(kind) < limit
             };
             let is_able = process.stopping.is_none() && process.frozen_until.is_none_or(|until| until + LOOK < now);
