@@ -138,6 +138,8 @@ fn the_job_of_a_frozen_daemon_waits_for_its_lease_and_its_late_end_is_refused() 
     home.await_status(&id, "completed");
     assert_eq!(outcomes(&home, &id), ["lost", "completed"]);
     let before = home.show(&id);
+    let error = before["attempts_log"][0]["error"].as_str().unwrap();
+    assert!(error.contains("stopped renewing"), "{error}");
     frozen.signal("CONT");
     frozen.signal("TERM");
     assert!(frozen.await_end().success());

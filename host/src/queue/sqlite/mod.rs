@@ -412,7 +412,11 @@ impl Store for SqliteStore {
             return Ok(());
         }
         let workers = Arc::clone(&self.workers);
-        self.readers.read(move |_| Ok(workers.retire(name.as_str()))).await
+        let remove = move |_: &Session<'_>| {
+            workers.retire(name.as_str());
+            Ok(())
+        };
+        self.readers.read(remove).await
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {

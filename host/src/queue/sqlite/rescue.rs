@@ -65,6 +65,23 @@ pub(super) struct Rescue {
     settled: BTreeSet<String>,
 }
 
+impl Findings {
+    /// Takes in a worker that has stopped; gives it up where it is dead and its notes cannot be read now.
+    fn take(&mut self, worker: StoppedWorker) -> Option<StoppedWorker> {
+        if worker.is_dead {
+            match worker.notes() {
+                Ok(notes) => _ = self.notes.insert(worker.name().to_owned(), notes),
+                Err(error) => {
+                    tracing::warn!("cannot read what the dead worker `{}` had started: {error}", worker.name());
+                    return None;
+                }
+            }
+        }
+        self.stopped.insert(worker.name().to_owned(), worker.is_dead);
+        Some(worker)
+    }
+}
+
 impl Rescue {
     /// Removes the files of workers that have left nothing any more, and releases the locks of all.
     pub(super) fn conclude(self, stopped: Vec<StoppedWorker>) -> Vec<Rescued> {
@@ -88,16 +105,14 @@ pub(super) fn look(
         match left_by(db, worker.name(), worker.is_dead)? {
             Left::Nothing => worker.forget(),
             Left::Unknown => {}
-            Left::Report | Left::Jobs => {
-                findings.stopped.insert(worker.name().to_owned(), worker.is_dead);
-                stopped.push(worker);
-            }
+            Left::Report | Left::Jobs => stopped.extend(findings.take(worker)),
         }
     }
     let overdue = overdue(db, over, limit)?;
-    let names = overdue.iter().filter_map(|lost| lost.worker.as_ref()).chain(findings.stopped.keys());
-    for name in names.collect::<BTreeSet<_>>() {
-        findings.notes.extend(workers.notes_of(name).map(|notes| (name.clone(), notes)));
+    for worker in overdue.iter().filter_map(|lost| lost.worker.as_ref()) {
+        if !findings.notes.contains_key(worker) {
+            findings.notes.extend(workers.notes_of(worker).map(|notes| (worker.clone(), notes)));
+        }
     }
     Ok((!overdue.is_empty() || !stopped.is_empty()).then_some((findings, stopped)))
 }

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Permissions, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -209,10 +209,10 @@ impl FoundFile {
 
     /// Every note that is whole.
     pub(super) fn notes(&self) -> io::Result<Notes> {
-        let mut bytes = Vec::new();
-        (&self.file).read_to_end(&mut bytes)?;
-        let notes = bytes.get(HEADER..).unwrap_or_default().chunks_exact(NOTE).filter_map(attempt);
-        Ok(Notes(notes.collect()))
+        let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; size.saturating_sub(HEADER)];
+        self.file.read_exact_at(&mut bytes, offset(0))?;
+        Ok(Notes(bytes.chunks_exact(NOTE).filter_map(attempt).collect()))
     }
 
     /// Removes it. The lock is held until this is dropped.
@@ -252,7 +252,8 @@ fn remove(path: &Path, file: &File) {
     if is_at(path, file)
         && let Err(error) = fs::remove_file(path)
     {
-        tracing::warn!("cannot remove `{}`: {error}", path.display());
+        // It does no harm, and is tried again at every look.
+        tracing::debug!("cannot remove `{}`: {error}", path.display());
     }
 }
 

@@ -49,6 +49,11 @@ impl StoppedWorker {
         &self.file.header.worker
     }
 
+    /// The guests that it has started.
+    pub(super) fn notes(&self) -> io::Result<Notes> {
+        self.file.notes()
+    }
+
     /// Removes its file: there is nothing left to judge.
     pub(super) fn forget(&self) {
         self.file.remove();
