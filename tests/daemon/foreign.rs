@@ -135,6 +135,27 @@ fn an_index_of_the_log_that_is_deleted_under_the_daemon_costs_no_acknowledged_jo
 }
 
 #[test]
+fn a_backup_that_is_copied_over_the_open_file_ends_the_daemon() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let mut daemon = home.daemon();
+    home.enqueue("echo", "1", &["--wait=100s"]);
+    home.sql().execute("VACUUM INTO ?1", [home.path("backup.db").to_str().unwrap()]).unwrap();
+    let lines = "{\"type\": \"echo\", \"payload\": 2}\n".repeat(3000);
+    assert_eq!(home.jobq_with_input(&["enqueue", "--bulk", "-"], lines.as_bytes()).code, 0);
+    eventually("all to complete", || {
+        (home.count("SELECT count(*) FROM jobs WHERE status = 'completed'") == 3001).then_some(())
+    });
+    // By another process: one that closes a descriptor of the file would lose its locks.
+    let copied =
+        std::process::Command::new("cp").args([home.path("backup.db"), home.path("jobq.db")]).status().unwrap();
+    assert!(copied.success());
+    assert_eq!(daemon.await_end().code(), Some(1));
+    let log = daemon.log();
+    assert!(log.contains("is damaged") || log.contains("was deleted or replaced"), "{log}");
+}
+
+#[test]
 fn a_start_that_waits_for_another_process_says_so() {
     for lock in ["PRAGMA journal_mode = wal; PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE", "BEGIN EXCLUSIVE"] {
         let home = Home::new("");

@@ -22,6 +22,9 @@ pub(super) const MEASURE: &str = "PRAGMA wal_checkpoint(NOOP)";
 /// Writes back what no reader needs and waits for nobody.
 pub(super) const WRITE_BACK: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
+/// The first thing that contradicts itself, or `ok`. Reads the whole file.
+const EXAMINE: &str = "PRAGMA integrity_check(1)";
+
 /// Worth a write-back: 4 MB, as SQLite has it.
 const WORTH_IT: u32 = 1000;
 
@@ -59,6 +62,16 @@ impl Log {
         Ok(Self { length: pages(1)?, written_back: pages(2)? })
     }
 
+    #[cfg(test)]
+    pub(super) const fn new(length: u32, written_back: u32) -> Self {
+        Self { length, written_back }
+    }
+
+    /// Whether it has been written back, in part or whole, since it was as in `before`. One that has begun anew has.
+    pub(super) const fn shows_a_write_back_since(self, before: Self) -> bool {
+        self.written_back != before.written_back || self.length < before.length
+    }
+
     /// What is not in the database yet.
     const fn left(self) -> u32 {
         self.length.saturating_sub(self.written_back)
@@ -79,10 +92,19 @@ impl Log {
     }
 }
 
+/// What the thread is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// There is much to write back.
+    WriteBack,
+    /// The file has changed and nobody knows why. One whose size has changed was copied over, even if it is sound.
+    Examine { resized: bool },
+}
+
 /// The way to the thread.
 pub(super) struct Checkpointer {
     /// `None` once it is closed.
-    calls: Mutex<Option<Sender<()>>>,
+    calls: Mutex<Option<Sender<Call>>>,
     /// Of the connection, once there is one.
     interrupt: Arc<Mutex<Option<InterruptHandle>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -97,11 +119,11 @@ impl Checkpointer {
         Ok(Self { calls: Mutex::new(Some(calls)), interrupt, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Has the thread write back what there is. Costs nothing while it does.
-    pub(super) fn call(&self) {
+    /// Has the thread do something, and waits for nothing.
+    pub(super) fn call(&self, call: Call) {
         if let Some(calls) = &*lock(&self.calls) {
             // One that has ended has said why.
-            let _ = calls.send(());
+            let _ = calls.send(call);
         }
     }
 
@@ -120,7 +142,7 @@ impl Checkpointer {
 
 /// The thread's side.
 struct Post {
-    called: Receiver<()>,
+    called: Receiver<Call>,
     file: Arc<FilePlace>,
     interrupt: Arc<Mutex<Option<InterruptHandle>>>,
 }
@@ -128,25 +150,26 @@ struct Post {
 impl Post {
     /// Works whenever it is called, until nobody can call any more.
     fn serve(self) {
-        while self.called.recv().is_ok() {
-            if let Err(error) = self.work() {
-                tracing::warn!("cannot write the write-ahead log back into the database: {error}");
+        while let Ok(call) = self.called.recv() {
+            if let Err(error) = self.work(call) {
+                let error = self.file.over(error);
+                tracing::warn!("cannot see to the write-ahead log: {error}");
             }
-            // What came meanwhile has been seen to.
-            while self.called.try_recv().is_ok() {}
         }
-        lock(&self.interrupt).take();
     }
 
-    /// Writes back until so little is left that the writer can do it.
-    fn work(&self) -> Result<(), StoreError> {
+    fn work(&self, call: Call) -> Result<(), StoreError> {
         let connection = open::checkpointer(self.file.database())?;
         *lock(&self.interrupt) = Some(connection.get_interrupt_handle());
-        let worked = self.write_back(&connection);
+        let worked = match call {
+            Call::WriteBack => self.write_back(&connection),
+            Call::Examine { resized } => self.examine(&connection, resized),
+        };
         lock(&self.interrupt).take();
         worked
     }
 
+    /// Writes back until so little is left that the writer can do it.
     fn write_back(&self, connection: &Connection) -> Result<(), StoreError> {
         let mut before = measure(connection, MEASURE)?;
         while before.is_long() {
@@ -162,13 +185,28 @@ impl Post {
         Ok(())
     }
 
+    /// Looks through a file that somebody else has written to.
+    fn examine(&self, connection: &Connection, resized: bool) -> Result<(), StoreError> {
+        tracing::warn!("the file of the database was written to, and not by SQLite: looking through all of it");
+        let found: String = connection.query_row(EXAMINE, [], |row| row.get(0))?;
+        if found != "ok" {
+            return Err(StoreError::Corrupt(format!("it was written to by something that is not SQLite: {found}")));
+        }
+        if resized {
+            return Err(StoreError::Gone(self.file.database().display().to_string()));
+        }
+        tracing::info!("the database is sound; only the time of its file has changed");
+        Ok(())
+    }
+
     /// Sleeps, and tells whether nobody can call any more.
     fn is_over_after(&self, pause: Duration) -> bool {
         let over = std::time::Instant::now() + pause;
         loop {
             let left = over.saturating_duration_since(std::time::Instant::now());
             match self.called.recv_timeout(left) {
-                Ok(()) => {}
+                // Whoever calls now sees that it is at work, and calls again.
+                Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => return true,
             }

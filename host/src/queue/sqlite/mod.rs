@@ -65,6 +65,7 @@ mod row;
 mod select;
 mod session;
 mod snooze;
+mod stamp;
 mod table_name;
 mod watch;
 mod worker_file;

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use bytesize::ByteSize;
 
+use super::stamp::Stamp;
 use crate::queue::StoreError;
 
 /// A log beyond this means that it cannot be written back into the file.
@@ -84,6 +85,12 @@ impl FilePlace {
             }
         }
         Ok(())
+    }
+
+    /// The database itself, by name.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let file = self.database.path.metadata().ok()?;
+        Some(Stamp { modified: (file.mtime(), file.mtime_nsec()), size: file.len() })
     }
 
     /// Takes note of an error after which nothing may be written any more.

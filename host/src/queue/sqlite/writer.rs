@@ -17,11 +17,12 @@ use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::checkpoint::{Advice, Checkpointer, Log, MEASURE, WRITE_BACK};
+use super::checkpoint::{Advice, Call, Checkpointer, Log, MEASURE, WRITE_BACK};
 use super::pacer::Pacer;
 use super::patience::{GivenUp, Patience};
 use super::place::FilePlace;
 use super::session::Session;
+use super::stamp::{Stamps, Suspicion};
 use super::{TableName, claim, fault};
 use crate::queue::{Claim, Claims, StandingClaim, StoreError};
 
@@ -33,6 +34,9 @@ const FEW: usize = 4;
 
 /// Another number whenever another connection has committed.
 const DATA_VERSION: &str = "PRAGMA data_version";
+
+/// The pause between two looks at the file itself.
+const STAMP_PAUSE: Duration = Duration::from_secs(2);
 
 /// Where a command stands among those of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -260,6 +264,9 @@ struct Desk<'c> {
     file: &'c FilePlace,
     checkpointer: &'c Checkpointer,
     pacer: RefCell<Pacer>,
+    stamps: RefCell<Stamps>,
+    stamped: Cell<Option<Instant>>,
+    others_committed: Cell<bool>,
     /// What SQLite said when it was last asked whether others have committed.
     data_version: Cell<Option<i64>>,
 }
@@ -282,6 +289,9 @@ impl<'c> Desk<'c> {
             file,
             checkpointer,
             pacer: RefCell::default(),
+            stamps: RefCell::default(),
+            stamped: Cell::new(None),
+            others_committed: Cell::new(false),
             data_version: Cell::new(None),
         }
     }
@@ -309,16 +319,33 @@ impl<'c> Desk<'c> {
             return;
         }
         let measured = self.session.first(MEASURE, [], Log::read);
+        if let Ok(Some(log)) = measured {
+            self.stamp(log);
+        }
         let done = measured.and_then(|log| match log.map_or(Advice::Wait, Log::advice) {
             Advice::Wait => Ok(None),
             Advice::WriteBack => self.session.first(WRITE_BACK, [], Log::read),
             Advice::Delegate => {
-                self.checkpointer.call();
+                self.checkpointer.call(Call::WriteBack);
                 Ok(None)
             }
         });
         if let Err(error) = done {
             tracing::warn!("cannot write the write-ahead log back into the database: {}", self.failed(error));
+        }
+    }
+
+    /// Looks now and then whether the file changes by itself.
+    fn stamp(&self, log: Log) {
+        let mut stamps = self.stamps.borrow_mut();
+        stamps.committed(log, self.others_committed.take());
+        let now = Instant::now();
+        if self.stamped.get().is_some_and(|stamped| now - stamped < STAMP_PAUSE) {
+            return;
+        }
+        self.stamped.set(Some(now));
+        if let Some(Suspicion::Examine { resized }) = self.file.stamp().map(|stamp| stamps.look(stamp)) {
+            self.checkpointer.call(Call::Examine { resized });
         }
     }
 
@@ -417,6 +444,7 @@ impl<'c> Desk<'c> {
         let version = self.session.first(DATA_VERSION, [], |row| row.get(0))?;
         let seen = self.data_version.replace(version);
         if seen.is_some() && seen != version {
+            self.others_committed.set(true);
             self.pacer.borrow_mut().foreign_commit(Instant::now());
         }
         Ok(())
