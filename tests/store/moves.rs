@@ -28,6 +28,43 @@ async fn a_verb_moves_a_job_exactly_where_the_table_says() {
 }
 
 #[tokio::test]
+async fn verbs_for_many_and_for_lost_jobs_keep_to_the_same_table() {
+    for status in Status::ALL {
+        for event in [Event::GiveBack, Event::Cancel, Event::Retry, Event::FailForNow] {
+            let queue = Queue::fresh();
+            let claimed = queue.standing(status).await;
+            let before = queue.job(&claimed.id).await;
+            let (store, one, any) = (&queue.store, vec![claimed.lease.job], Status::ALL.to_vec());
+            match event {
+                Event::GiveBack => store.release(vec![claimed.lease]).await.unwrap(),
+                Event::Cancel => drop(store.cancel_many(one, any).await.unwrap()),
+                Event::Retry => drop(store.retry_many(one, any, policies()).await.unwrap()),
+                // Its lease lies further ahead than any can.
+                _ => drop(store.rescue(policies(), Some(Duration::ZERO), 9).await.unwrap()),
+            }
+            let after = queue.job(&claimed.id).await;
+            match status.after(event) {
+                Some(expected) => assert_eq!(after.status, expected, "{status} {event:?}"),
+                None => assert_eq!(after, before, "{status} {event:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_running_job_is_renewed_and_heard() {
+    for status in Status::ALL {
+        let queue = Queue::fresh();
+        let claimed = queue.standing(status).await;
+        let before = queue.job(&claimed.id).await;
+        queue.store.renew(vec![claimed.lease.clone()], DAY).await.unwrap();
+        let said = Progress { lease: claimed.lease, lines: vec![], progress: Some((7, "so far".into())) };
+        queue.store.record(vec![said]).await.unwrap();
+        assert_eq!(queue.job(&claimed.id).await != before, status == Status::Running, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_worker_that_was_presumed_dead_writes_nothing_over_the_one_that_took_over() {
     for event in [Event::Complete, Event::FailForNow, Event::FailForGood, Event::Snooze, Event::GiveBack] {
         let queue = Queue::fresh();

@@ -1,6 +1,7 @@
 //! What only a queue in a SQLite file can get wrong.
 
 mod cleaning;
+mod deferred;
 mod open;
 mod place;
 mod schema;

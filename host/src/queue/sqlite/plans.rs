@@ -1,6 +1,6 @@
 //! Every statement that a verb runs is planned without a walk over the jobs and without a sort (I8).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rusqlite::Result;
@@ -16,7 +16,7 @@ use super::{
     cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
 };
 use crate::queue::{
-    Claim, Claimed, Daemon, Due, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
+    Claim, Claimed, Daemon, Due, Event, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
     Policies, Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
 };
 
@@ -66,6 +66,55 @@ fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
         let steps = plan(&session, &sql);
         assert!(steps.iter().all(|step| step.contains("USING") && !step.contains("TEMP B-TREE")), "{steps:?}\n{sql}");
     }
+}
+
+#[test]
+fn every_set_of_states_in_the_sql_is_one_of_the_table_of_moves() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let table = TableName::default();
+    let session = Session::new(&connection, &table);
+    run_every_verb(&session, &Workers::of(&directory.path().join("queue.db"), &table).unwrap());
+    counts::counts(&session).unwrap();
+    let schema = "SELECT group_concat(sql, char(10)) FROM sqlite_schema";
+    let schema: String = connection.query_row(schema, [], |row| row.get(0)).unwrap();
+    let of = |is_in: fn(Status) -> bool| Status::ALL.into_iter().filter(|status| is_in(*status)).collect();
+    let waiting: BTreeSet<Status> = of(|status| status.after(Event::Claim).is_some());
+    let unfinished = of(|status| !status.is_terminal());
+    let finished = of(Status::is_terminal);
+    let known = [waiting, unfinished, finished, of(|_| true)];
+    let mut seen = BTreeSet::new();
+    for sql in session.texts().into_iter().chain([schema]) {
+        for set in sets_of_states(&sql) {
+            assert!(known.contains(&set), "{set:?}\n{sql}");
+            seen.insert(set);
+        }
+    }
+    assert_eq!(seen.len(), known.len());
+    let held: BTreeSet<Status> = of(|status| status.after(Event::Complete).is_some());
+    assert_eq!(held, BTreeSet::from([Status::Running]), "what is fenced asks for `running` alone");
+}
+
+/// Each `status IN ('a', 'b')` and `status = 'a' OR status = 'b'` with more than one state.
+fn sets_of_states(sql: &str) -> Vec<BTreeSet<Status>> {
+    let sql = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lists = sql.split("status IN (").skip(1).filter_map(|rest| rest.split(')').next());
+    let words = |list: &str| list.split('\'').filter_map(Status::parse).collect();
+    let mut sets: Vec<BTreeSet<Status>> = lists.map(words).collect();
+    let starts = sql.match_indices("status = '").map(|(at, _)| at);
+    sets.extend(starts.filter(|at| !sql[..*at].ends_with(" OR ")).map(|at| chain(&sql[at..])));
+    sets.retain(|set| set.len() > 1);
+    sets
+}
+
+/// The states of `status = 'a' OR status = 'b'`, which `rest` begins with.
+fn chain(mut rest: &str) -> BTreeSet<Status> {
+    let mut set = BTreeSet::new();
+    while let Some((word, after)) = rest.strip_prefix("status = '").and_then(|rest| rest.split_once('\'')) {
+        set.extend(Status::parse(word));
+        rest = after.strip_prefix(" OR ").unwrap_or_default();
+    }
+    set
 }
 
 fn plan(session: &Session<'_>, sql: &str) -> Vec<String> {
