@@ -25,6 +25,8 @@ pub(super) enum Report {
 pub(super) struct Dispatcher {
     shared: Arc<Shared>,
     options: watch::Receiver<Arc<Options>>,
+    /// Tells when other types can be served. Taken before the machine is told which: no change falls between.
+    handlers: watch::Receiver<u64>,
     machine: Dispatch,
     standing: Option<StandingClaim>,
     actions: Vec<Action>,
@@ -33,9 +35,10 @@ pub(super) struct Dispatcher {
 impl Dispatcher {
     pub(super) fn new(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let handlers = shared.handlers.changes();
         let capacity = capacity(&shared, &options.borrow_and_update());
         let machine = Dispatch::new(shared.worker.clone(), capacity, cores, Instant::now());
-        Self { shared, options, machine, standing: None, actions: Vec::new() }
+        Self { shared, options, handlers, machine, standing: None, actions: Vec::new() }
     }
 
     /// Claims and starts until it is told to stop; then gives back what has not started.
@@ -44,7 +47,6 @@ impl Dispatcher {
         if let Err(error) = shared.store.register(&shared.worker).await {
             tracing::warn!("after a crash, the jobs of this daemon wait for their leases: {error}");
         }
-        let mut handlers = shared.handlers.changes();
         let mut reports = Vec::new();
         loop {
             self.act();
@@ -53,7 +55,7 @@ impl Dispatcher {
                 () = stopping.cancelled() => break,
                 _ = inbox.recv_many(&mut reports, 1024) => reports.drain(..).for_each(|report| self.take(report)),
                 () = shared.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
-                Ok(()) = handlers.changed() => self.take_capacity(),
+                Ok(()) = self.handlers.changed() => self.take_capacity(),
                 Ok(()) = self.options.changed() => self.take_capacity(),
                 () = sleep_until(wake_at) => {}
             }
