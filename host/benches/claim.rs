@@ -16,10 +16,11 @@ const BATCH: usize = 64;
 const ROUNDS: usize = 200;
 
 /// What else lies in the table.
-const CROWDS: [(&str, Option<Crowd>); 4] = [
+const CROWDS: [(&str, Option<Crowd>); 5] = [
     ("nothing else", None),
     ("finished", Some(Crowd::Finished)),
     ("due in the future", Some(Crowd::Future)),
+    ("so, with all priorities", Some(Crowd::FuturePriorities)),
     ("of a type not served", Some(Crowd::Unserved)),
 ];
 

@@ -186,6 +186,21 @@ async fn a_job_is_never_claimed_before_its_time() {
 }
 
 #[tokio::test]
+async fn a_job_that_comes_due_takes_its_place_in_the_order() {
+    let queue = Queue::fresh();
+    let low = queue.add(NewJob { priority: -1, ..job("work") }).await;
+    let soon = Duration::from_millis(30);
+    let high = queue.add(NewJob { priority: 9, ..due_in(soon) }).await;
+    let middle = queue.add(NewJob { priority: 5, ..due_in(soon) }).await;
+    let due = queue.job(&middle).await.scheduled_at;
+    while Timestamp::now() < due {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(ids(&queue.claim(2).await), [high, middle]);
+    assert_eq!(ids(&queue.claim(2).await), [low]);
+}
+
+#[tokio::test]
 async fn the_next_time_is_the_earliest_over_all_wanted_types_and_priorities() {
     let queue = Queue::fresh();
     for (name, priority, hours) in [("a", 5, 9), ("a", -5, 3), ("b", 0, 2), ("b", 7, 5), ("c", 0, 1)] {

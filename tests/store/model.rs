@@ -237,7 +237,7 @@ impl History {
             dead: at_once(Status::Dead),
         };
         let finished = self.jobs.values().filter(|known| known.status == status).count();
-        let pruned = self.queue.store.prune(retention, limit).await.unwrap();
+        let pruned = self.queue.prune(retention, limit).await;
         assert_eq!(pruned.deleted, finished.min(limit), "I12");
         let left: Vec<Id> = self.queue.all().await.into_iter().map(|job| job.id).collect();
         self.jobs.retain(|id, known| left.contains(id) || known.status != status);

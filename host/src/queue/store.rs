@@ -109,7 +109,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError>;
 
-    /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs.
+    /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs. A call may stop
+    /// before that, so that nobody waits for long behind it; the next one goes on from there.
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError>;
 
     /// What [`prune`](Self::prune) would delete at this moment, had it no limit.

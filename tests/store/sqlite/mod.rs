@@ -1,5 +1,7 @@
 //! What only a queue in a SQLite file can get wrong.
 
+mod cleaning;
+mod deferred;
 mod open;
 mod schema;
 mod sharing;

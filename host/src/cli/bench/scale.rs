@@ -169,7 +169,7 @@ async fn delivery(store: &SqliteStore, noop: &Subject, kind: Option<Crowd>, args
     let (all, done) = match kind {
         None | Some(Crowd::Unserved) => (jobs, jobs),
         Some(Crowd::Finished) => (jobs + rows, jobs + rows),
-        Some(Crowd::Future | Crowd::Waiting) => (jobs + rows, jobs),
+        Some(Crowd::Future | Crowd::FuturePriorities | Crowd::Waiting) => (jobs + rows, jobs),
     };
     Delivery::check_some(store, noop, all, done).await
 }

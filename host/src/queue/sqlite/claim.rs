@@ -2,6 +2,10 @@
 //!
 //! The index leads with type and priority, and within them follows time, so that the walk stops at the first job that is not
 //! due and never meets one of another type. A [`Line`] walks one type; the front of all lines is claimed, job by job.
+//!
+//! Jobs that are not due are `deferred` and stand in an index of their own, by time: whoever makes one that is due later puts it
+//! there, and a claim first takes out what has come due. What a foreign program adds for later stands in the way, once for each
+//! priority; where that is often, a claim puts those that it met aside.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,14 +19,36 @@ use crate::queue::{Claim, Claimed, Claims, JobRef, Lease, Timestamp, Want};
 /// The first of those with the next lower priority.
 const NEXT_PRIORITY: &str = r#"
 SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
-WHERE status IN ('pending', 'failed') AND type = ?1 AND priority < ?2
+WHERE status IN ('pending', 'failed') AND deferred = 0 AND type = ?1 AND priority < ?2
 ORDER BY priority DESC, scheduled_at, seq LIMIT 1"#;
 
 /// The first ones of a priority.
 const OF_PRIORITY: &str = r#"
 SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
-WHERE status IN ('pending', 'failed') AND type = ?1 AND priority = ?2
+WHERE status IN ('pending', 'failed') AND deferred = 0 AND type = ?1 AND priority = ?2
 ORDER BY scheduled_at, seq LIMIT ?3"#;
+
+/// Deferred ones that have come due.
+const COME_DUE: &str = r#"
+SELECT seq FROM "jobs" INDEXED BY "jobs__deferred"
+WHERE status IN ('pending', 'failed') AND deferred = 1 AND type = ?1 AND scheduled_at <= ?2
+ORDER BY scheduled_at, seq LIMIT ?3"#;
+
+/// When the first deferred one is due.
+const NEXT_DEFERRED: &str = r#"
+SELECT scheduled_at FROM "jobs" INDEXED BY "jobs__deferred"
+WHERE status IN ('pending', 'failed') AND deferred = 1 AND type = ?1
+ORDER BY scheduled_at LIMIT 1"#;
+
+/// The record keeps its size, and is written over in its place.
+const DEFER: &str = r#"UPDATE "jobs" SET deferred = ?2 WHERE seq = ?1 AND status IN ('pending', 'failed')"#;
+
+/// So many jobs are taken out of the deferred ones or put there by a claim at the most, those that are due first before the others:
+/// some milliseconds. Where more come due at once, the order of claims holds among those that were taken out.
+const MOST_MOVED: usize = 1000;
+
+/// So many priorities with jobs that are not due may stand in the way of a type.
+const TOLERATED: usize = 16;
 
 const READ: &str = r#"
 SELECT lease, id, payload, attempts, max_attempts, timeout_ms FROM "jobs"
@@ -42,25 +68,54 @@ SET status = 'cancelled', completed_at = ?2, error = 'its fencing token cannot g
 WHERE seq = ?1 AND status IN ('pending', 'failed') AND lease = 9223372036854775807"#;
 
 pub(super) fn claim(db: &Session<'_>, claim: &Claim) -> Result<Claims> {
+    take_out_what_is_due(db, claim)?;
     let mut lines = open_lines(db, claim)?;
     let mut free = claim.slots;
     let mut jobs = Vec::new();
     while let Some(line) = next_line(&mut lines, free) {
         jobs.extend(line.lease_front(db, claim, &mut free)?);
     }
+    put_aside(db, &lines)?;
     Ok(Claims { jobs, next_due: next_due(db, &lines) })
 }
 
-/// The answer where nothing is due.
+/// The answer where nothing is due and nothing stands in the way.
 pub(super) fn look(db: &Session<'_>, claim: &Claim) -> Result<Option<Claims>> {
     let mut lines = open_lines(db, claim)?;
-    let is_due = next_line(&mut lines, claim.slots).is_some();
-    Ok((!is_due).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
+    let has_come_due = lines.iter().any(|line| line.next_due.is_some_and(|instant| instant <= db.now()));
+    let is_in_the_way = lines.iter().any(|line| line.not_due.len() > TOLERATED);
+    let is_due = has_come_due || next_line(&mut lines, claim.slots).is_some();
+    Ok((!is_due && !is_in_the_way).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
+}
+
+/// Makes deferred jobs of the wanted types that have come due ready to be claimed.
+fn take_out_what_is_due(db: &Session<'_>, claim: &Claim) -> Result<()> {
+    let wanted: Vec<&Want> = wanted(claim).collect();
+    let most = MOST_MOVED.div_ceil(wanted.len().max(1));
+    for want in wanted {
+        let (name, now, most) = (want.job_type.as_str(), db.now().as_millis(), i64::try_from(most).unwrap_or(i64::MAX));
+        for seq in db.all(COME_DUE, params![name, now, most], |row| row.get::<_, i64>(0))? {
+            db.execute(DEFER, (seq, false))?;
+        }
+    }
+    Ok(())
+}
+
+/// Defers jobs that a claim has met although they are not due, where there are many.
+fn put_aside(db: &Session<'_>, lines: &[Line]) -> Result<()> {
+    let crowded = lines.iter().filter(|line| line.not_due.len() > TOLERATED);
+    for seq in crowded.flat_map(|line| &line.not_due).take(MOST_MOVED) {
+        db.execute(DEFER, (*seq, true))?;
+    }
+    Ok(())
+}
+
+fn wanted(claim: &Claim) -> impl Iterator<Item = &Want> {
+    claim.wants.iter().filter(|want| want.is_open(claim.slots))
 }
 
 fn open_lines(db: &Session<'_>, claim: &Claim) -> Result<Vec<Line>> {
-    let wanted = claim.wants.iter().filter(|want| want.is_open(claim.slots));
-    wanted.map(|want| Line::open(db, want.clone(), claim.slots)).collect()
+    wanted(claim).map(|want| Line::open(db, want.clone(), claim.slots)).collect()
 }
 
 /// The line whose front comes next, of those that may take it beside so many free slots.
@@ -103,8 +158,10 @@ struct Line {
     priority: i64,
     /// Whether `priority` may have more than was read.
     open: bool,
-    /// The earliest that was met and is not due.
+    /// The earliest that is deferred, or was met and is not due.
     next_due: Option<Timestamp>,
+    /// Those that were met although they are not due, as many as may be put aside.
+    not_due: Vec<i64>,
     /// Whether everything that is due has been met.
     is_walked: bool,
 }
@@ -112,13 +169,15 @@ struct Line {
 impl Line {
     fn open(db: &Session<'_>, want: Want, free: usize) -> Result<Self> {
         let above_all = i64::from(i16::MAX) + 1;
+        let next_due = db.first(NEXT_DEFERRED, [want.job_type.as_str()], |row| row::instant(row, 0))?;
         let mut line = Self {
             want,
             ready: VecDeque::new(),
             stride: 1,
             priority: above_all,
             open: false,
-            next_due: None,
+            next_due,
+            not_due: Vec::new(),
             is_walked: false,
         };
         line.read_on(db, free)?;
@@ -167,6 +226,9 @@ impl Line {
                     self.ready.push_back(spot);
                 } else {
                     self.next_due = Some(self.next_due.map_or(spot.scheduled_at, |known| known.min(spot.scheduled_at)));
+                    if self.not_due.len() < MOST_MOVED {
+                        self.not_due.push(spot.seq);
+                    }
                     self.open = false;
                     break;
                 }

@@ -6,9 +6,20 @@ use super::row;
 use super::session::Session;
 use crate::queue::{Counts, Status};
 
-const WAITING: &str = r#"
-SELECT count(*) FILTER (WHERE status = 'pending'), count(*) FILTER (WHERE status = 'failed')
-FROM "jobs" INDEXED BY "jobs__claim" WHERE status IN ('pending', 'failed')"#;
+/// Those of one of the two indexes that a waiting job can stand in.
+macro_rules! waiting {
+    ($index:literal, $deferred:literal) => {
+        concat!(
+            "SELECT count(*) FILTER (WHERE status = 'pending'), count(*) FILTER (WHERE status = 'failed')",
+            r#" FROM "jobs" INDEXED BY "jobs__"#,
+            $index,
+            r#"" WHERE status IN ('pending', 'failed') AND deferred = "#,
+            $deferred
+        )
+    };
+}
+
+const WAITING: [&str; 2] = [waiting!("claim", "0"), waiting!("deferred", "1")];
 
 const RUNNING: &str = r#"SELECT count(*) FROM "jobs" INDEXED BY "jobs__lease" WHERE status = 'running'"#;
 
@@ -19,8 +30,12 @@ GROUP BY status"#;
 
 pub(super) fn counts(db: &Session<'_>) -> Result<Counts> {
     let done = db.all(DONE, [], |row| Ok((row::status(row, 0)?, row::big(row, 1)?)))?;
-    let waiting = db.first(WAITING, [], |row| Ok((row::big(row, 0)?, row::big(row, 1)?)))?;
-    let (pending, failed) = waiting.unwrap_or_default();
+    let (mut pending, mut failed) = (0, 0);
+    for waiting in WAITING {
+        let counted = db.first(waiting, [], |row| Ok((row::big(row, 0)?, row::big(row, 1)?)))?;
+        let (more_pending, more_failed) = counted.unwrap_or_default();
+        (pending, failed) = (pending + more_pending, failed + more_failed);
+    }
     let running = db.first(RUNNING, [], |row| row::big(row, 0))?.unwrap_or_default();
     let mut counts: Counts = done.into_iter().collect();
     counts.extend([(Status::Pending, pending), (Status::Failed, failed), (Status::Running, running)]);

@@ -19,6 +19,9 @@ const YEAR: i64 = 365 * 86_400_000;
 /// Rows that should not matter have so many priorities, from 0 on: each is one more place where a claim could meet them.
 const PRIORITIES: i64 = 10;
 
+/// As many as a priority can be, from 0 to the highest.
+const ALL_PRIORITIES: i64 = i16::MAX as i64 + 1;
+
 /// What kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crowd {
@@ -26,6 +29,8 @@ pub enum Crowd {
     Finished,
     /// Due in a year.
     Future,
+    /// Due in a year, with each priority from 0 on.
+    FuturePriorities,
     /// Due, of a type that nobody serves.
     Unserved,
     /// Due, all with priority 0.
@@ -87,6 +92,7 @@ fn fill(session: &Session<'_>, crowd: Crowd, name: &str, rows: i64) -> rusqlite:
                 session.execute(LEDGER, params![from, to, now])?
             }
             Crowd::Future => session.execute(PENDING, params![from, to, name, now + YEAR, PRIORITIES])?,
+            Crowd::FuturePriorities => session.execute(PENDING, params![from, to, name, now + YEAR, ALL_PRIORITIES])?,
             Crowd::Unserved => session.execute(PENDING, params![from, to, UNSERVED, now, PRIORITIES])?,
             Crowd::Waiting => session.execute(PENDING, params![from, to, name, now, 1])?,
         };

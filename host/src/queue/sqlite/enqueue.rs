@@ -8,8 +8,8 @@ use crate::queue::{Enqueued, Id, Key, NewJob};
 
 /// Does nothing when the key is held.
 const INSERT: &str = r#"
-INSERT INTO "jobs" (id, type, payload, priority, max_attempts, timeout_ms, scheduled_at, created_at, unique_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+INSERT INTO "jobs" (id, type, payload, priority, max_attempts, timeout_ms, scheduled_at, created_at, unique_key, deferred)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7 > ?8)
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND status IN ('pending', 'running', 'failed') DO NOTHING"#;
 
 const HOLDER: &str = r#"

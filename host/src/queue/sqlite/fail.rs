@@ -8,7 +8,7 @@ use crate::queue::{Failure, JobRef, Next, Receipt, Recorded, Timestamp};
 
 const FAIL: &str = r#"
 UPDATE "jobs"
-SET status = ?3, scheduled_at = coalesce(?4, scheduled_at), completed_at = ?5, started_at = ?6, attempts = ?7,
+SET status = ?3, scheduled_at = coalesce(?4, scheduled_at), deferred = coalesce(?4 > ?10, deferred), completed_at = ?5, started_at = ?6, attempts = ?7,
     error = ?8, lease_until = NULL
 WHERE seq = ?1 AND lease = ?2 AND status = 'running' AND (?9 IS NULL OR worker = ?9)"#;
 
@@ -56,6 +56,7 @@ pub(super) fn settle(db: &Session<'_>, settled: &Settled<'_>) -> Result<Recorded
             settled.attempt,
             settled.error,
             settled.worker,
+            db.now().as_millis(),
         ],
     )?;
     Ok(if changed == 0 { Recorded::LeaseLost } else { Recorded::Yes })

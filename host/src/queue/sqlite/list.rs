@@ -3,6 +3,8 @@
 //! Most lists end within the newest rows, so those are looked at first, one by one. What is rare among them is then found
 //! through the index of its state. Only a type that is rare without a state is searched for in the whole table.
 
+use std::cmp::Reverse;
+
 use rusqlite::{Result, params};
 
 use super::row::{self, job_columns};
@@ -34,12 +36,19 @@ macro_rules! of_state {
     };
 }
 
-const PENDING: &str = of_state!("claim", "status IN ('pending', 'failed') AND status = 'pending'");
-const RUNNING: &str = of_state!("lease", "status = 'running'");
-const COMPLETED: &str = of_state!("done", "status = 'completed'");
-const FAILED: &str = of_state!("claim", "status IN ('pending', 'failed') AND status = 'failed'");
-const DEAD: &str = of_state!("done", "status = 'dead'");
-const CANCELLED: &str = of_state!("done", "status = 'cancelled'");
+/// One statement for each index that a job of the state can stand in.
+const PENDING: &[&str] = &[
+    of_state!("claim", "status IN ('pending', 'failed') AND deferred = 0 AND status = 'pending'"),
+    of_state!("deferred", "status IN ('pending', 'failed') AND deferred = 1 AND status = 'pending'"),
+];
+const RUNNING: &[&str] = &[of_state!("lease", "status = 'running'")];
+const COMPLETED: &[&str] = &[of_state!("done", "status = 'completed'")];
+const FAILED: &[&str] = &[
+    of_state!("claim", "status IN ('pending', 'failed') AND deferred = 0 AND status = 'failed'"),
+    of_state!("deferred", "status IN ('pending', 'failed') AND deferred = 1 AND status = 'failed'"),
+];
+const DEAD: &[&str] = &[of_state!("done", "status = 'dead'")];
+const CANCELLED: &[&str] = &[of_state!("done", "status = 'cancelled'")];
 
 /// Rows that are looked at before an index is asked: some milliseconds.
 const NEWEST: i64 = 10_000;
@@ -51,9 +60,19 @@ pub(super) fn list(db: &Session<'_>, filter: &Filter) -> Result<Vec<Job>> {
         return Ok(newest);
     }
     match filter.status {
-        Some(status) => db.all(of_state(status), params![filter.job_type, limit(filter)], row::job),
+        Some(status) => in_state(db, status, filter),
         None => newer_than(db, filter, i64::MIN),
     }
+}
+
+fn in_state(db: &Session<'_>, status: Status, filter: &Filter) -> Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for sql in of_state(status) {
+        jobs.extend(db.all(sql, params![filter.job_type, limit(filter)], row::job)?);
+    }
+    jobs.sort_by_key(|job| Reverse(job.reference));
+    jobs.truncate(filter.limit);
+    Ok(jobs)
 }
 
 fn newer_than(db: &Session<'_>, filter: &Filter, seq: i64) -> Result<Vec<Job>> {
@@ -65,7 +84,7 @@ fn limit(filter: &Filter) -> i64 {
     i64::try_from(filter.limit).unwrap_or(i64::MAX)
 }
 
-const fn of_state(status: Status) -> &'static str {
+const fn of_state(status: Status) -> &'static [&'static str] {
     match status {
         Status::Pending => PENDING,
         Status::Running => RUNNING,

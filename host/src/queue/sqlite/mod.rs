@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::cleaning::Cleaning;
 use self::lookout::Lookout;
 use self::place::FilePlace;
+use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
@@ -26,6 +28,7 @@ mod attempts;
 mod audit;
 mod cancel;
 mod claim;
+mod cleaning;
 mod complete;
 mod counts;
 mod crowd;
@@ -41,12 +44,14 @@ mod logs;
 mod lookout;
 mod migrations;
 mod open;
+mod orphans;
 mod place;
 #[cfg(test)]
 mod plans;
 mod prune;
 mod readers;
 mod record;
+mod referrers;
 mod release;
 mod renew;
 mod rescue;
@@ -123,6 +128,7 @@ pub struct SqliteStore {
     lookout: Lookout,
     place: FilePlace,
     workers: Arc<Workers>,
+    cleaning: Cleaning,
 }
 
 impl SqliteStore {
@@ -140,6 +146,7 @@ impl SqliteStore {
             lookout: Lookout::start(options.database.clone())?,
             place: FilePlace::of(&options.database),
             workers,
+            cleaning: Cleaning::default(),
         })
     }
 
@@ -155,6 +162,17 @@ impl SqliteStore {
     pub async fn audit(&self, job_type: &JobType) -> Result<Audit, StoreError> {
         let job_type = job_type.clone();
         self.readers.read(move |db| audit::audit(db, &job_type)).await
+    }
+
+    /// Looks a little further for what jobs have left that are gone.
+    async fn forget_orphans(&self) -> Result<(), StoreError> {
+        let walked = self.cleaning.walked();
+        let (orphans, walked) = self.readers.read(move |db| orphans::look(db, walked)).await?;
+        if !orphans.is_empty() {
+            self.writer.write(Place::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
+        }
+        self.cleaning.walk_from(walked);
+        Ok(())
     }
 
     /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.
@@ -316,14 +334,13 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
-        self.writer
-            .look_then_write(
-                Place::First,
-                (retention, limit),
-                |db, (retention, _)| prune::look(db, retention),
-                |db, (retention, limit)| prune::prune(db, retention, *limit),
-            )
-            .await
+        let request = Prune { retention, limit, from: self.cleaning.pruned_to() };
+        let (pruned, to) = self.writer.look_then_write(Place::First, request, prune::look, prune::prune).await?;
+        self.cleaning.prune_from(to);
+        if !pruned.more {
+            self.forget_orphans().await?;
+        }
+        Ok(pruned)
     }
 
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError> {

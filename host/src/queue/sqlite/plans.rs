@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use rusqlite::Result;
 
+use super::orphans::Walk;
+use super::prune::{Place, Prune};
 use super::rescue::Over;
 use super::session::Session;
 use super::workers::Workers;
 use super::{OpenMode, Options, TableName, open};
 use super::{attempts, renew, rescue, retry, select, snooze};
-use super::{cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release};
+use super::{
+    cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
+};
 use crate::queue::{
     Claim, Claimed, Daemon, Due, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
     Policies, Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
@@ -111,7 +115,10 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     rescue::holds_jobs(db, "tester").unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
-    prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
+    let retention = Retention { completed: all, cancelled: all, dead: all };
+    prune::prune(db, &Prune { retention, limit: 9, from: Place::default() }).unwrap();
+    let (left, _) = orphans::look(db, Walk::default()).unwrap();
+    orphans::delete(db, &left).unwrap();
     daemons::announce(db, &daemon()).unwrap();
     daemons::retire(db, "tester").unwrap();
 }

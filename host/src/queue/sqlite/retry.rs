@@ -11,7 +11,7 @@ const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_k
 const FIND_PLACE: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE seq = ?1"#;
 
 const RETRY: &str = r#"
-UPDATE "jobs" SET status = 'pending', scheduled_at = ?2, max_attempts = ?3, completed_at = NULL WHERE seq = ?1"#;
+UPDATE "jobs" SET status = 'pending', scheduled_at = ?2, deferred = 0, max_attempts = ?3, completed_at = NULL WHERE seq = ?1"#;
 
 pub(super) fn retry(db: &Session<'_>, id: &Id, policies: &Policies) -> Result<Retried> {
     match db.first(FIND, [id.as_str()], Found::read)? {

@@ -14,8 +14,13 @@ ORDER BY ifnull(lease_until, 0) LIMIT ?4"#;
 
 const WAITING: &str = r#"
 SELECT seq FROM "jobs" INDEXED BY "jobs__claim"
-WHERE status IN ('pending', 'failed') AND status = ?1 AND (?2 IS NULL OR type = ?2) AND (?3 IS NULL OR created_at <= ?3)
+WHERE status IN ('pending', 'failed') AND deferred = 0 AND status = ?1 AND (?2 IS NULL OR type = ?2) AND (?3 IS NULL OR created_at <= ?3)
 ORDER BY type, priority DESC, scheduled_at, seq LIMIT ?4"#;
+
+const DEFERRED: &str = r#"
+SELECT seq FROM "jobs" INDEXED BY "jobs__deferred"
+WHERE status IN ('pending', 'failed') AND deferred = 1 AND status = ?1 AND (?2 IS NULL OR type = ?2) AND (?3 IS NULL OR created_at <= ?3)
+ORDER BY type, scheduled_at, seq LIMIT ?4"#;
 
 const ENDED: &str = r#"
 SELECT seq FROM "jobs" INDEXED BY "jobs__done"
@@ -32,9 +37,11 @@ pub(super) fn select(db: &Session<'_>, selection: &Selection) -> Result<Selected
     let horizon = by_age.into_iter().chain(by_instant).min();
     let mut jobs: Vec<JobRef> = Vec::new();
     for status in Status::ALL.into_iter().filter(|status| selection.states.contains(status)) {
-        let room = i64::try_from(selection.limit.saturating_sub(jobs.len())).unwrap_or(i64::MAX);
-        let wanted = params![status.as_str(), selection.job_type, horizon, room];
-        jobs.extend(db.all(of_state(status), wanted, |row| row::reference(row, 0))?);
+        for sql in of_state(status) {
+            let room = i64::try_from(selection.limit.saturating_sub(jobs.len())).unwrap_or(i64::MAX);
+            let wanted = params![status.as_str(), selection.job_type, horizon, room];
+            jobs.extend(db.all(sql, wanted, |row| row::reference(row, 0))?);
+        }
     }
     with_first_ids(db, jobs)
 }
@@ -48,10 +55,11 @@ pub(super) fn with_first_ids(db: &Session<'_>, jobs: Vec<JobRef>) -> Result<Sele
     Ok(Selected { jobs, first })
 }
 
-const fn of_state(status: Status) -> &'static str {
+/// One statement for each index that a job of this state can stand in.
+const fn of_state(status: Status) -> &'static [&'static str] {
     match status {
-        Status::Running => RUNNING,
-        Status::Pending | Status::Failed => WAITING,
-        Status::Completed | Status::Dead | Status::Cancelled => ENDED,
+        Status::Running => &[RUNNING],
+        Status::Pending | Status::Failed => &[WAITING, DEFERRED],
+        Status::Completed | Status::Dead | Status::Cancelled => &[ENDED],
     }
 }

@@ -10,7 +10,7 @@ use crate::queue::{Outcome, Receipt, Recorded, snooze_delay};
 
 const SNOOZE: &str = r#"
 UPDATE "jobs"
-SET status = 'pending', scheduled_at = ?3, started_at = ?4, lease_until = NULL
+SET status = 'pending', scheduled_at = ?3, deferred = 1, started_at = ?4, lease_until = NULL
 WHERE seq = ?1 AND lease = ?2 AND worker = ?5 AND status = 'running'"#;
 
 pub(super) fn snooze(db: &Session<'_>, receipt: &Receipt, delay: Duration) -> Result<Recorded> {

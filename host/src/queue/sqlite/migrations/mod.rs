@@ -8,7 +8,7 @@ use super::TableName;
 use super::open::{OpenError, OpenMode, patiently};
 
 /// In order: the first makes version 1. Only ever append.
-const MIGRATIONS: [&str; 1] = [include_str!("0001_queue.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("0001_queue.sql"), include_str!("0002_deferred.sql")];
 
 /// The version of every queue in this file. Not `user_version`: the file may be the application's.
 const REGISTRY: &str = "
