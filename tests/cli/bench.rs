@@ -230,6 +230,25 @@ fn a_loop_is_told_beside_what_is_left_to_others() {
     machine_is_told(&report);
 }
 
+#[test]
+fn a_type_is_told_alone_and_beside_one_that_is_short() {
+    let args = ["types", "--naps", "4", "--nap", "10ms", "--jobs", "150", "--poll-interval", "20ms"];
+    let report = report(&Home::new(""), &args);
+    assert_eq!(report["delivered_once"], true);
+    assert!((number(&report, "ideal_s") - 0.02).abs() < 1e-6, "{report:#}");
+    for side in ["alone", "beside_a_short_type"] {
+        all_positive(&report, &[&format!("{side}.jobs_per_s")]);
+        assert!(number(&report, &format!("{side}.naps_ratio")) >= 1.0, "{report:#}");
+    }
+    assert_eq!(
+        report["settings"],
+        serde_json::json!({
+            "naps": 4, "nap_ms": 10, "jobs": 150, "concurrency": 2, "poll_interval_ms": 20, "durability": "full"
+        })
+    );
+    machine_is_told(&report);
+}
+
 /// A bench that runs; killed when it is dropped.
 struct Running(Child);
 

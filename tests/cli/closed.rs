@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use super::standing;
-use crate::home::{Home, Said, eventually};
+use crate::home::{Home, Said};
 
 /// A pipe that nobody reads from.
 fn deaf() -> Stdio {
@@ -97,16 +97,13 @@ fn a_daemon_works_on_and_ends_in_time_when_its_log_is_full() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let (reader, stderr) = full();
-    let mut child =
-        home.command(&["run"]).env("JOBQ_LOG", "trace").stdin(Stdio::null()).stderr(stderr).spawn().unwrap();
+    let mut daemon = home.spawn_saying_to(stderr, &[("JOBQ_LOG", "trace")]);
     for _ in 0..20 {
         let said = home.jobq(&["enqueue", "echo", "1", "--wait=100s"]);
         assert_eq!((said.code, said.stdout.as_str()), (0, "1\n"), "{said:?}");
     }
-    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let status = eventually("the daemon to end", || child.try_wait().unwrap());
-    assert_eq!(status.code(), Some(0));
+    daemon.signal("TERM");
+    assert!(daemon.await_end().success());
     assert_eq!(home.count("SELECT count(*) FROM jobs__daemons"), 0, "it has signed off");
     drop(reader);
 }

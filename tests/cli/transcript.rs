@@ -75,7 +75,7 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 30] = [
     &[],
     &["run"],
     &["demo"],
@@ -103,6 +103,7 @@ const COMMANDS: [&[&str]; 29] = [
     &["bench", "memory"],
     &["bench", "held"],
     &["bench", "fairness"],
+    &["bench", "types"],
     &["completions"],
     &["man"],
 ];

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use jobq::config::{Look, check, keys};
+use jobq::plugins::is_type;
+use jobq::queue::JobType;
 use proptest::prelude::*;
 
 use super::{check_text, environment};
@@ -38,6 +40,13 @@ fn check_anything(text: &str, variables: &[(&str, &str)]) {
 }
 
 proptest! {
+    #[test]
+    fn a_file_name_makes_a_type_exactly_where_the_queue_takes_it(
+        name in prop_oneof!["[A-Za-z0-9_.-]{0,70}", "\\PC{0,70}", "[a-z./ \\\\é-]{1,5}"],
+    ) {
+        prop_assert_eq!(is_type(&name), JobType::parse(&name).is_ok());
+    }
+
     #[test]
     fn any_text(text in any::<String>(), value in any::<String>()) {
         check_anything(&text, &[("JOBQ_QUEUE__TABLE", &value), ("JOBQ_WORKER__TYPES", &value)]);

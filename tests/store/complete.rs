@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobq::queue::{Digest, Enqueued, NewJob, Next, Outcome, Receipt, Recorded, Status, Timestamp};
 
-use super::{DAY, Queue, failure, is_since, job, keyed, line, receipt};
+use super::{DAY, Queue, failure, is_since, job, job_type, keyed, line, receipt};
 
 #[tokio::test]
 async fn a_completed_job_has_a_result_and_an_entry_in_the_ledger() {
@@ -64,7 +64,7 @@ async fn a_stale_lease_completes_nothing() {
 async fn follow_ups_come_into_being_with_the_completion() {
     let queue = Queue::fresh();
     let claimed = queue.running().await;
-    let follow_ups = vec![job("follow"), NewJob { key: Some("held".into()), ..job("follow") }, job("follow")];
+    let follow_ups = vec![job("follow"), NewJob { job_type: job_type("follow"), ..keyed("held") }, job("follow")];
     queue.add(keyed("held")).await;
     queue.store.complete(receipt(&claimed), String::new(), follow_ups.clone()).await.unwrap();
     let added: Vec<_> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jobq::queue::{Due, Enqueued, Id, NewJob, Next, Payload, Recorded, Status, StoreError, Timestamp};
+use jobq::queue::{Due, Enqueued, Id, Key, NewJob, Next, Payload, Recorded, Status, StoreError, Timestamp};
 
 use super::{DAY, Queue, at_once, failure, is_since, job, keyed, receipt};
 
@@ -19,7 +19,7 @@ async fn a_job_is_stored_as_it_was_given() {
         due: Due::In(DAY),
         max_attempts: Some(9),
         timeout: Some(Duration::from_millis(1500)),
-        key: Some("k".into()),
+        key: Some(Key::parse("k").unwrap()),
         ..job("work")
     };
     let id = queue.add(given.clone()).await;

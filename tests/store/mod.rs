@@ -38,8 +38,8 @@ use std::time::Duration;
 use jobq::queue::memory::MemoryStore;
 use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
 use jobq::queue::{
-    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobRef, JobType, LogLine,
-    LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
+    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobRef, JobType, Key,
+    LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
     Timestamp, Want, WorkerName,
 };
 
@@ -181,7 +181,7 @@ pub(crate) fn job(name: &str) -> NewJob {
 }
 
 pub(crate) fn keyed(key: &str) -> NewJob {
-    NewJob { key: Some(key.into()), ..job("work") }
+    NewJob { key: Some(Key::parse(key).unwrap()), ..job("work") }
 }
 
 pub(crate) fn due_in(delay: Duration) -> NewJob {

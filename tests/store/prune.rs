@@ -6,6 +6,24 @@ use jobq::queue::{Id, NewJob, Pruned, Retention, Status};
 
 use super::{HOUR, Queue, job, receipt};
 
+impl Queue {
+    /// Prunes until so many are deleted or there is no more.
+    pub(crate) async fn prune(&self, retention: Retention, limit: usize) -> Pruned {
+        let mut all = Pruned { more: true, ..Pruned::default() };
+        while all.more && all.deleted < limit {
+            let pruned = self.store.prune(retention, limit - all.deleted).await.unwrap();
+            all.deleted += pruned.deleted;
+            all.more = pruned.more;
+            all.obstacles.extend(pruned.obstacles);
+        }
+        all
+    }
+}
+
+fn deleted(count: usize) -> Pruned {
+    Pruned { deleted: count, ..Pruned::default() }
+}
+
 const NONE: Retention = Retention { completed: None, cancelled: None, dead: None };
 
 #[tokio::test]
@@ -20,7 +38,7 @@ async fn each_state_has_its_own_retention() {
         let others: Vec<Status> = Status::ALL.into_iter().filter(|other| *other != status).collect();
         let watch = queue.bystanders_in(&others).await;
         let id = queue.standing(status).await.id;
-        assert_eq!(queue.store.prune(retention, 99).await.unwrap(), Pruned { deleted: 1, more: false }, "{status}");
+        assert_eq!(queue.prune(retention, 99).await, deleted(1), "{status}");
         assert_eq!(queue.store.find(&id).await.unwrap(), None);
         assert_eq!(queue.store.attempts(&id).await.unwrap(), []);
         assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
@@ -34,7 +52,7 @@ async fn what_is_kept_for_ever_or_not_old_enough_stays() {
     let watch = queue.bystanders().await;
     let young = Retention { completed: Some(HOUR), cancelled: Some(HOUR), dead: Some(Duration::MAX) };
     for retention in [NONE, young] {
-        assert_eq!(queue.store.prune(retention, 99).await.unwrap(), Pruned { deleted: 0, more: false });
+        assert_eq!(queue.prune(retention, 99).await, deleted(0));
     }
     watch.are_unharmed(&queue).await;
 }
@@ -44,7 +62,7 @@ async fn unfinished_jobs_are_never_deleted() {
     let queue = Queue::fresh();
     let watch = queue.bystanders_in(&[Status::Pending, Status::Running, Status::Failed]).await;
     let all = Some(Duration::ZERO);
-    queue.store.prune(Retention { completed: all, cancelled: all, dead: all }, 99).await.unwrap();
+    queue.prune(Retention { completed: all, cancelled: all, dead: all }, 99).await;
     watch.are_unharmed(&queue).await;
 }
 
@@ -58,10 +76,10 @@ async fn the_oldest_go_first_in_small_batches() {
         queue.store.complete(receipt(&claimed), String::new(), vec![]).await.unwrap();
     }
     let all = Retention { completed: Some(Duration::ZERO), ..NONE };
-    assert_eq!(queue.store.prune(all, 2).await.unwrap(), Pruned { deleted: 2, more: true });
+    assert_eq!(queue.prune(all, 2).await, Pruned { more: true, ..deleted(2) });
     let left: Vec<Id> = queue.all().await.into_iter().rev().map(|job| job.id).collect();
     assert_eq!(left, ids[2..]);
-    assert_eq!(queue.store.prune(all, 9).await.unwrap(), Pruned { deleted: 3, more: false });
+    assert_eq!(queue.prune(all, 9).await, deleted(3));
     assert_eq!(queue.store.prune(all, 0).await.unwrap().deleted, 0);
 }
 
@@ -69,7 +87,7 @@ async fn the_oldest_go_first_in_small_batches() {
 async fn a_place_in_the_queue_is_never_given_twice() {
     let queue = Queue::fresh();
     let last = queue.standing(Status::Completed).await.lease.job;
-    queue.store.prune(Retention { completed: Some(Duration::ZERO), ..NONE }, 9).await.unwrap();
+    queue.prune(Retention { completed: Some(Duration::ZERO), ..NONE }, 9).await;
     let next = queue.job(&queue.add(job("work")).await).await.reference;
     assert!(next > last, "{next:?} after {last:?}");
 }

@@ -27,7 +27,7 @@ async fn it_names_exactly_the_states_and_the_type_asked_for() {
         assert_eq!(selected, Selected { jobs: vec![claimed.lease.job], first: vec![claimed.id.clone()] }, "{status}");
         assert_eq!(ids(&queue, of(&[status])).await.len(), 2, "{status}");
         queue.store.cancel(&claimed.id).await.unwrap();
-        queue.store.prune(Retention { cancelled: Some(Duration::ZERO), ..Retention::default() }, 9).await.unwrap();
+        queue.prune(Retention { cancelled: Some(Duration::ZERO), ..Retention::default() }, 9).await;
         queue.bystanders_in(&[Status::Cancelled]).await;
     }
     assert!(ids(&queue, of(&[])).await.is_empty());
@@ -78,7 +78,7 @@ async fn what_prune_would_delete_is_what_it_deletes() {
         queue.bystanders().await;
         let told = queue.store.prunable(retention).await.unwrap();
         let before = queue.all().await.len();
-        queue.store.prune(retention, usize::MAX).await.unwrap();
+        queue.prune(retention, usize::MAX).await;
         assert_eq!(before - queue.all().await.len(), told.jobs.len());
         for id in told.first {
             assert_eq!(queue.store.find(&id).await.unwrap(), None);

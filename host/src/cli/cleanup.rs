@@ -1,9 +1,11 @@
 //! `jobq cleanup`: delete finished jobs now, instead of waiting for the daemon's retention.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::context::Context;
 use super::exit::Code;
+use super::output::talk;
 use super::terminal::LiveLine;
 use super::{many, output, parse};
 use crate::queue::sqlite::{OpenMode, SqliteStore};
@@ -67,14 +69,21 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
 async fn delete(store: &SqliteStore, retention: Retention) -> anyhow::Result<usize> {
     let mut line = LiveLine::on_stderr();
     let mut deleted = 0;
+    let mut obstacles = BTreeSet::new();
     loop {
         let pruned = store.prune(retention, BATCH).await?;
         deleted += pruned.deleted;
+        obstacles.extend(pruned.obstacles);
         if !pruned.more {
-            return Ok(deleted);
+            break;
         }
         if let Some(line) = &mut line {
             line.draw(&format!("deleted {deleted} jobs"));
         }
     }
+    drop(line);
+    for obstacle in obstacles {
+        talk(format!("some old jobs are kept: {obstacle}"));
+    }
+    Ok(deleted)
 }

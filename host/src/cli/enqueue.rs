@@ -14,7 +14,7 @@ use super::output::{self, talk};
 use super::{parse, wait};
 use crate::config::Settings;
 use crate::queue::sqlite::OpenMode;
-use crate::queue::{Due, Enqueued, JobType, NewJob, Payload, Priority, Store};
+use crate::queue::{Due, Enqueued, JobType, Key, NewJob, Payload, Priority, Store};
 
 /// The latest that a job may be due, from now.
 const FARTHEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
@@ -125,15 +125,13 @@ fn job(job_type: &str, payload: String, options: &Options, settings: &Settings) 
     if options.max_attempts == Some(0) {
         return Err(Failure::usage("max attempts is 0: expected at least 1"));
     }
-    if options.key.as_ref().is_some_and(|key| key.is_empty() || key.contains('\0') || key.len() > 1024) {
-        return Err(Failure::usage("the key is not one: expected 1 to 1024 bytes without NUL"));
-    }
+    let key = options.key.as_deref().map(Key::parse).transpose().map_err(|error| usage(&error))?;
     Ok(NewJob {
         priority: options.priority.unwrap_or(rule.priority),
         due: due(options)?,
         max_attempts: options.max_attempts,
         timeout: options.timeout.as_deref().map(|text| timeout(text, rule.max_timeout)).transpose()?,
-        key: options.key.clone(),
+        key,
         ..NewJob::new(job_type, payload)
     })
 }

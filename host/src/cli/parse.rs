@@ -8,9 +8,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::exit::Failure;
 use crate::queue::{Priority, Status, Timestamp};
 
-/// The earliest instant the table takes; anything before is a number of seconds, not of milliseconds.
-const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
-
 /// One of these states; completions and errors name them. Goes with `ignore_case`.
 pub(super) fn status(states: &'static [Status]) -> impl TypedValueParser<Value = Status> {
     let words = states.iter().map(|status| status.as_str());
@@ -47,7 +44,7 @@ pub(super) fn instant(text: &str) -> Result<Timestamp, Failure> {
         || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(jiff::tz::TimeZone::system()));
     let instant = text.parse::<jiff::Timestamp>().or_else(|_| civil().map(|zoned| zoned.timestamp()));
     match instant.map(|instant| Timestamp::from_millis(instant.as_millisecond())) {
-        Ok(instant) if instant >= EARLIEST => Ok(instant),
+        Ok(instant) if instant >= Timestamp::EARLIEST_DUE => Ok(instant),
         Ok(_) => Err(Failure::usage(format!("`{text}` is too long ago: expected an instant after 2001-09-09"))),
         Err(_) => Err(Failure::usage(format!(
             "`{text}` is not an instant: expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\""

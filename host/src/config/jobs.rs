@@ -48,8 +48,7 @@ pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: 
 }
 
 fn bad_name(entry: &Entry) -> Problem {
-    Problem::new(format!("`{}` cannot be a job type", shown(&entry.key)))
-        .at(&entry.key_place, "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+    Problem::new(format!("`{}` cannot be a job type", shown(&entry.key))).at(&entry.key_place, JobType::EXPECTED)
 }
 
 fn job(

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::SECTIONS;
 use super::{backoff, grants, jobs, queue, rule, worker};
-use crate::queue::{Outcome, Priority};
+use crate::queue::{JobType, Outcome, Priority};
 
 /// The settings file that documents itself.
 const DOCUMENT: &str = include_str!("../../../jobq.toml");
@@ -17,7 +17,7 @@ const DOCUMENT: &str = include_str!("../../../jobq.toml");
 const DURATION: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)\s*$";
 /// Sizes as bytesize reads them, such as `1.5 MiB`.
 const SIZE: &str = r"^\s*[0-9][0-9.]*\s*([KMGTPEkmgtpe][iI]?)?[bB]?\s*$";
-const JOB_TYPE: &str = "^[A-Za-z0-9_.-]{1,64}$";
+const JOB_TYPE: &str = JobType::PATTERN;
 
 /// The schema, in JSON Schema 2020-12.
 pub fn schema() -> Value {

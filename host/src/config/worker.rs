@@ -81,9 +81,8 @@ pub(super) fn job_types(
 
 fn job_type(setting: &Setting<'_>) -> Result<JobType, Problem> {
     let name = setting.text("the name of a job type")?;
-    let expected = "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -";
     JobType::parse(name)
-        .map_err(|_| setting.problem(&format!("names `{}`, which is no job type", shown(name)), expected))
+        .map_err(|_| setting.problem(&format!("names `{}`, which is no job type", shown(name)), JobType::EXPECTED))
 }
 
 fn intervals(section: &mut Section<'_, '_>, options: &mut Options) {

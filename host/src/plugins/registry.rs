@@ -447,8 +447,8 @@ fn unit_of(source: &Source) -> Unit {
     (source.file.clone(), source.metering)
 }
 
-/// `[A-Za-z0-9_.-]{1,64}`, the rule for job types.
-fn is_type(text: &str) -> bool {
+/// `[A-Za-z0-9_.-]{1,64}`, the rule for job types. Stands in the queue too, which this room does not know; a test holds them together.
+pub fn is_type(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 

@@ -1,5 +1,6 @@
 //! What goes into the verbs of the store and what comes back: requests, receipts, answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Digest, Id, JobRef, JobType, Lease, LogLine, Next, Outcome, Status, Timestamp, WorkerName};
@@ -274,12 +275,14 @@ pub struct Retention {
 }
 
 /// What a prune did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Jobs deleted.
     pub deleted: usize,
     /// Whether more of them may be waiting.
     pub more: bool,
+    /// Why some that are old enough are kept all the same, for people.
+    pub obstacles: BTreeSet<String>,
 }
 
 /// Which jobs to list.

@@ -11,6 +11,9 @@ use thiserror::Error;
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// No job is due before this, in September 2001: what lies earlier is a number of seconds that was taken for milliseconds.
+    pub const EARLIEST_DUE: Self = Self(1_000_000_000_000);
+
     /// The wall clock of this machine.
     pub fn now() -> Self {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -106,10 +109,16 @@ pub struct JobType(Arc<str>);
 
 /// A name that no job type can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is not a job type: expected 1 to 64 of the characters A-Z a-z 0-9 _ . -")]
+#[error("`{0}` is not a job type: {expected}", expected = JobType::EXPECTED)]
 pub struct TypeError(String);
 
 impl JobType {
+    /// The rule for people.
+    pub const EXPECTED: &'static str = "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -";
+
+    /// The rule as a regular expression.
+    pub const PATTERN: &'static str = "^[A-Za-z0-9_.-]{1,64}$";
+
     /// Checks the name.
     ///
     /// # Errors
@@ -135,6 +144,42 @@ impl std::borrow::Borrow<str> for JobType {
 }
 
 impl fmt::Display for JobType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What at most one unfinished job of a queue holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+/// Text that no key can be. It is not repeated: it may be long, or secret.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the key is not one: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
+pub struct KeyError(());
+
+impl Key {
+    /// The most bytes.
+    pub const MAX_LEN: usize = 1024;
+
+    /// Checks the text.
+    ///
+    /// # Errors
+    /// When it is empty, longer than [`MAX_LEN`](Self::MAX_LEN) or holds a NUL.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        if text.is_empty() || text.len() > Self::MAX_LEN || text.contains('\0') {
+            return Err(KeyError(()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -228,14 +273,11 @@ pub enum Due {
 }
 
 impl Due {
-    /// Seconds that somebody took for milliseconds lie before this.
-    const EARLIEST: Timestamp = Timestamp::from_millis(1_000_000_000_000);
-
     /// The instant that stands for it in a job that is stored at `now`.
     pub(super) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
             Self::In(delay) => now.after(delay),
-            Self::At(instant) => instant.max(Self::EARLIEST),
+            Self::At(instant) => instant.max(Timestamp::EARLIEST_DUE),
         }
     }
 }
@@ -258,7 +300,7 @@ pub struct NewJob {
     /// Wall clock of one attempt; `None`: what the settings say for the type.
     pub timeout: Option<Duration>,
     /// At most one unfinished job of the queue holds a key.
-    pub key: Option<String>,
+    pub key: Option<Key>,
 }
 
 impl NewJob {
@@ -387,6 +429,16 @@ mod tests {
         assert!(matches!(Payload::parse(nested(Payload::MAX_DEPTH + 1), 1 << 20), Err(PayloadError::TooDeep { .. })));
         assert!(matches!(Payload::parse("[1]".into(), 2), Err(PayloadError::TooLong { len: 3, max: 2 })));
         assert!(Payload::parse(format!("\"{}\"", "[".repeat(5000)), 1 << 20).is_ok());
+    }
+
+    #[test]
+    fn keys_are_checked() {
+        for good in ["k", " ", "🦀", &"x".repeat(Key::MAX_LEN)] {
+            assert_eq!(Key::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a\0", &"x".repeat(Key::MAX_LEN + 1)] {
+            assert!(Key::parse(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub use exchange::{
     Recorded, Rescued, Retention, Retried, Selected, Selection, Stale, Want,
 };
 pub use job::{
-    Digest, Due, Id, JobRef, JobType, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority, Timestamp,
-    TypeError, WorkerName,
+    Digest, Due, Id, JobRef, JobType, Key, KeyError, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority,
+    Timestamp, TypeError, WorkerName,
 };
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
 pub use retry::{Backoff, Next, Policies, Policy, snooze_delay};

@@ -81,33 +81,37 @@ pub trait Store: Send + Sync + 'static {
         policies: Arc<Policies>,
     ) -> Result<Moved, StoreError>;
 
-    /// Registers a worker: from here on its death can be proved, where the backend can do that.
+    /// Registers a worker before its first claim: from here on its death can be proved, where the backend can do that.
     async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
         _ = worker;
         Ok(())
     }
 
     /// Notes that the guest of this lease starts now. Cheap and without a transaction; outlives the process, not the machine.
+    /// A guest of a registered worker that starts without it counts as not started if the worker dies.
     fn started(&self, lease: &Lease) {
         _ = lease;
     }
 
-    /// The end of the attempt is on record, or it never will be: what [`started`](Self::started) noted is no longer needed.
+    /// The end of the attempt is on record, or its lease no longer holds: what [`started`](Self::started) noted is no longer
+    /// needed. Not to be called for an attempt whose end could not be recorded: it is for the note to tell that it was one.
     fn ended(&self, lease: &Lease) {
         _ = lease;
     }
 
-    /// Ends at most `limit` attempts that nobody will end any more: those whose lease has expired, whose worker is proved dead,
-    /// or whose lease lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They failed (`lost`);
-    /// where the guest is proved not to have started, the job is pending again at its place and nothing is counted.
+    /// Ends at most `limit` attempts that nobody will end any more: those whose worker is proved dead and, with `max_lease`, those
+    /// whose lease has expired, or lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They
+    /// failed (`lost`); where the guest is proved not to have started, the job is pending again at its place and nothing is
+    /// counted.
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError>;
 
-    /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs.
+    /// Deletes at most `limit` finished jobs that are older than their retention, with their ledger and logs. A call may stop
+    /// before that, so that nobody waits for long behind it; the next one goes on from there.
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError>;
 
     /// What [`prune`](Self::prune) would delete at this moment, had it no limit.

@@ -1,5 +1,6 @@
 //! Retention: deletes finished jobs that are old enough, in small batches that hold nobody up.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ const BATCH: usize = 500;
 /// Cleans up, for ever.
 pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
     let mut machine = Retention::new(Instant::now());
+    let mut told = BTreeSet::new();
     loop {
         tokio::select! {
             biased;
@@ -26,7 +28,14 @@ pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Opti
         }
         let retention = options.borrow().retention;
         let more = match shared.store.prune(retention, BATCH).await {
-            Ok(pruned) => pruned.more,
+            Ok(pruned) => {
+                for obstacle in pruned.obstacles {
+                    if told.insert(obstacle.clone()) {
+                        tracing::warn!("old jobs that cannot be deleted are kept: {obstacle}");
+                    }
+                }
+                pruned.more
+            }
             Err(error) => {
                 tracing::warn!("cannot delete old jobs: {error}");
                 shared.note(&error);

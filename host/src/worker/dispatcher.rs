@@ -48,14 +48,14 @@ impl Dispatcher {
         let mut reports = Vec::new();
         loop {
             self.act();
-            let alarm = tokio::time::sleep_until(self.machine.wake_at(Instant::now()).into());
+            let wake_at = self.machine.wake_at(Instant::now());
             tokio::select! {
                 () = stopping.cancelled() => break,
                 _ = inbox.recv_many(&mut reports, 1024) => reports.drain(..).for_each(|report| self.take(report)),
                 () = shared.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
                 Ok(()) = handlers.changed() => self.take_capacity(),
                 Ok(()) = self.options.changed() => self.take_capacity(),
-                () = alarm => {}
+                () = sleep_until(wake_at) => {}
             }
         }
         self.wind_down(inbox).await;
@@ -162,6 +162,13 @@ impl Dispatcher {
                 self.carry_out(Action::Release(vec![job.lease]));
             }
         }
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::Rules;
-use crate::queue::{Due, Id, JobType, Lease, NewJob, Payload, Store};
+use crate::queue::{Due, Id, JobType, Key, Lease, NewJob, Payload, Store};
 use crate::sandbox::{FollowUp, FollowUpError, FollowUps};
 
 /// The follow-ups of one attempt.
@@ -29,13 +29,12 @@ impl Outbox {
 
     /// The id of the job that holds `key`: one of this attempt's own follow-ups or one in the queue.
     /// The job itself does not count, for its key is free again when its follow-ups come into being.
-    async fn holder(&self, key: &str) -> Option<Id> {
-        let own =
-            |jobs: &Vec<NewJob>| jobs.iter().find(|job| job.key.as_deref() == Some(key)).map(|job| job.id.clone());
+    async fn holder(&self, key: &Key) -> Option<Id> {
+        let own = |jobs: &Vec<NewJob>| jobs.iter().find(|job| job.key.as_ref() == Some(key)).map(|job| job.id.clone());
         if let Some(id) = own(&self.jobs.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Some(id);
         }
-        let holder = self.store.holder(key, Some(self.lease.clone())).await;
+        let holder = self.store.holder(key.as_str(), Some(self.lease.clone())).await;
         holder.inspect_err(|error| tracing::warn!("cannot look up the key of a follow-up: {error}")).unwrap_or(None)
     }
 }
@@ -58,17 +57,9 @@ impl Rules {
         if job.max_attempts == Some(0) {
             return Err(FollowUpError::Invalid("max-attempts is 0: expected at least 1".into()));
         }
-        if job.unique_key.as_ref().is_some_and(|key| key.is_empty() || key.contains('\0')) {
-            return Err(FollowUpError::Invalid("unique-key is empty or holds a NUL".into()));
-        }
+        let key = job.unique_key.as_deref().map(Key::parse).transpose().map_err(|error| invalid(&error))?;
         let due = Due::In(Duration::from_millis(job.delay_ms.unwrap_or(0)));
-        Ok(NewJob {
-            priority,
-            due,
-            max_attempts: job.max_attempts,
-            key: job.unique_key,
-            ..NewJob::new(job_type, payload)
-        })
+        Ok(NewJob { priority, due, max_attempts: job.max_attempts, key, ..NewJob::new(job_type, payload) })
     }
 }
 
@@ -84,5 +75,25 @@ impl FollowUps for Outbox {
         let id = job.id.to_string();
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(job);
         Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_the_queue_does_not_take_is_told_in_its_words() {
+        let ask = |key: &str| {
+            let unique_key = Some(key.to_owned());
+            let (job_type, payload) = ("next".to_owned(), "{}".to_owned());
+            let job = FollowUp { job_type, payload, priority: None, delay_ms: None, max_attempts: None, unique_key };
+            Rules::default().follow_up(job)
+        };
+        for key in ["", "a\0b", &"x".repeat(Key::MAX_LEN + 1)] {
+            let told = Key::parse(key).unwrap_err().to_string();
+            assert!(matches!(ask(key), Err(FollowUpError::Invalid(error)) if error == told), "{key:?}");
+        }
+        assert_eq!(ask("k").unwrap().key, Key::parse("k").ok());
     }
 }

@@ -20,9 +20,7 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        if machine.may_judge(Instant::now()) {
-            reaper::reap(&shared, lease).await;
-        }
+        reaper::reap(&shared, machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease)).await;
         tokio::time::sleep(machine.pause()).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);
@@ -48,6 +46,10 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
 }
 
 fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+    if beat.jump.is_some() {
+        // Other jobs are due now.
+        shared.wake.notify_one();
+    }
     match beat.jump {
         Some(Jump::Ahead(by)) => {
             shared.jumped_ahead.notify_one();

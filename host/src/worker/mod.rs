@@ -24,6 +24,8 @@ mod pool;
 mod reaper;
 mod release;
 mod run;
+#[cfg(test)]
+mod simulation;
 
 pub use attempt::{Verdict, decide};
 pub use handlers::{Handler, Handlers, PluginHandlers};

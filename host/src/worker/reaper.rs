@@ -11,12 +11,13 @@ const BATCH: usize = 200;
 
 /// A lease that lies further ahead than so many of our own was granted before the clock was set back.
 /// Daemons on one queue may have different leases, but hardly by that much.
-const LONGEST_LEASE: u32 = 10;
+pub(super) const LONGEST_LEASE: u32 = 10;
 
-/// Ends every attempt whose daemon is proved dead or whose lease has expired, and wakes the pool if any can run again.
-pub(super) async fn reap(shared: &Shared, lease: Duration) {
+/// Ends every attempt whose daemon is proved dead and, where `judged` says how long leases are, every one whose lease has
+/// expired; wakes the pool if any can run again.
+pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) {
     let policies = Arc::new(shared.rules.load().policies());
-    let longest = lease * LONGEST_LEASE;
+    let longest = judged.map(|lease| lease * LONGEST_LEASE);
     loop {
         let rescued = match shared.store.rescue(policies.clone(), longest, BATCH).await {
             Ok(rescued) => rescued,

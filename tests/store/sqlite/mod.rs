@@ -1,9 +1,11 @@
 //! What only a queue in a SQLite file can get wrong.
 
+mod cleaning;
 mod open;
 mod place;
 mod schema;
 mod sharing;
+mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -30,6 +30,7 @@ mod scale;
 mod start;
 mod subject;
 mod throughput;
+mod types;
 mod vitals;
 
 use super::context::Context;
@@ -64,6 +65,9 @@ pub(super) enum Command {
     /// One type's throughput and the timers, beside another type that loops in half of the slots
     #[command(after_help = fairness::HELP)]
     Fairness(fairness::Args),
+    /// One type's slots, beside another type that was quick and is idle
+    #[command(after_help = types::HELP)]
+    Types(types::Args),
     /// The other process of `latency`
     #[command(hide = true)]
     Stranger(latency::StrangerArgs),
@@ -80,6 +84,7 @@ pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Memory(args) => memory::run(&args, context),
         Command::Held(args) => held::run(&args, context),
         Command::Fairness(args) => fairness::run(&args, context),
+        Command::Types(args) => types::run(&args, context),
         Command::Stranger(args) => latency::run_stranger(&args, context),
     }
 }

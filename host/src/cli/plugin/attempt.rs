@@ -310,7 +310,7 @@ impl From<NewJob> for Wanted {
             priority: job.priority,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             max_attempts: job.max_attempts,
-            key: job.key,
+            key: job.key.map(|key| key.to_string()),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Table {
     }
 
     fn add(&mut self, new: NewJob, now: Timestamp) -> Result<Enqueued, StoreError> {
-        if let Some(holder) = new.key.as_deref().and_then(|key| self.holder(key, None)) {
+        if let Some(holder) = new.key.as_ref().and_then(|key| self.holder(key.as_str(), None)) {
             return Ok(Enqueued::Held(holder.clone()));
         }
         if new.max_attempts == Some(0) {
@@ -65,7 +65,7 @@ fn fresh(new: NewJob, reference: JobRef, now: Timestamp) -> Job {
         result: None,
         error: None,
         created_at: now,
-        key: new.key,
+        key: new.key.map(|key| key.as_str().to_owned()),
         lease: 0,
         lease_until: None,
         worker: None,

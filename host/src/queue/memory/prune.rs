@@ -8,7 +8,7 @@ impl Table {
     pub fn prune(&mut self, retention: &Retention, limit: usize, now: Timestamp) -> Pruned {
         let old: Vec<JobRef> = self.old(retention, now).take(limit).collect();
         old.iter().for_each(|job| self.delete(*job));
-        Pruned { deleted: old.len(), more: old.len() == limit }
+        Pruned { deleted: old.len(), more: old.len() == limit, ..Pruned::default() }
     }
 
     /// What [`prune`](Self::prune) would delete, had it no limit.

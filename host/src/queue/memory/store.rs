@@ -190,7 +190,7 @@ impl Store for MemoryStore {
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
         let gone = Gone { dead: &[], max_lease, limit };

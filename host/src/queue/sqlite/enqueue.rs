@@ -4,7 +4,7 @@ use rusqlite::{Result, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Enqueued, Id, NewJob};
+use crate::queue::{Enqueued, Id, Key, NewJob};
 
 /// Does nothing when the key is held.
 const INSERT: &str = r#"
@@ -33,11 +33,13 @@ fn add(db: &Session<'_>, job: &NewJob) -> Result<Enqueued> {
             job.timeout_millis(),
             job.due.instant(now).as_millis(),
             now.as_millis(),
-            job.key,
+            job.key.as_ref().map(Key::as_str),
         ],
     )?;
     match &job.key {
-        Some(key) if added == 0 => holder(db, key)?.map(Enqueued::Held).ok_or(rusqlite::Error::QueryReturnedNoRows),
+        Some(key) if added == 0 => {
+            holder(db, key.as_str())?.map(Enqueued::Held).ok_or(rusqlite::Error::QueryReturnedNoRows)
+        }
         _ => Ok(Enqueued::Added(job.id.clone())),
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use self::cadence::Pace;
+use self::cleaning::Cleaning;
 use self::place::FilePlace;
+use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
@@ -29,6 +31,7 @@ mod cadence;
 mod cancel;
 mod checkpoint;
 mod claim;
+mod cleaning;
 mod complete;
 mod counts;
 mod crowd;
@@ -44,6 +47,7 @@ mod list;
 mod logs;
 mod migrations;
 mod open;
+mod orphans;
 mod pacer;
 mod patience;
 mod place;
@@ -52,6 +56,7 @@ mod plans;
 mod prune;
 mod readers;
 mod record;
+mod referrers;
 mod release;
 mod renew;
 mod rescue;
@@ -130,6 +135,7 @@ pub struct SqliteStore {
     watch: ChangeWatcher,
     place: Arc<FilePlace>,
     workers: Arc<Workers>,
+    cleaning: Cleaning,
 }
 
 impl SqliteStore {
@@ -148,6 +154,7 @@ impl SqliteStore {
             watch: ChangeWatcher::start(place.clone())?,
             place,
             workers,
+            cleaning: Cleaning::default(),
         })
     }
 
@@ -163,6 +170,17 @@ impl SqliteStore {
     pub async fn audit(&self, job_type: &JobType) -> Result<Audit, StoreError> {
         let job_type = job_type.clone();
         self.readers.read(move |db| audit::audit(db, &job_type)).await
+    }
+
+    /// Looks a little further for what jobs have left that are gone.
+    async fn forget_orphans(&self) -> Result<(), StoreError> {
+        let walked = self.cleaning.walked();
+        let (orphans, walked) = self.readers.read(move |db| orphans::look(db, walked)).await?;
+        if !orphans.is_empty() {
+            self.writer.write(Place::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
+        }
+        self.cleaning.walk_from(walked);
+        Ok(())
     }
 
     /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.
@@ -305,33 +323,32 @@ impl Store for SqliteStore {
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
-        let over = Over { horizon: Timestamp::now(), max_lease };
+        let over = max_lease.map(|max_lease| Over { horizon: Timestamp::now(), max_lease });
         let workers = Arc::clone(&self.workers);
         let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
-        let Some(findings) = found.map(Arc::new) else { return Ok(Vec::new()) };
-        let request = (policies, Arc::clone(&findings), over, limit);
+        let Some((findings, stopped)) = found else { return Ok(Vec::new()) };
+        let request = (policies, findings, over, limit);
         let rescue = self
             .writer
             .write(Place::First, request, |db, (policies, findings, over, limit)| {
                 rescue::rescue(db, policies, findings, *over, *limit)
             })
             .await?;
-        self.readers.read(move |_| Ok(findings.forget(rescue))).await
+        self.readers.read(move |_| Ok(rescue.conclude(stopped))).await
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
-        self.writer
-            .look_then_write(
-                Place::First,
-                (retention, limit),
-                |db, (retention, _)| prune::look(db, retention),
-                |db, (retention, limit)| prune::prune(db, retention, *limit),
-            )
-            .await
+        let request = Prune { retention, limit, from: self.cleaning.pruned_to() };
+        let (pruned, to) = self.writer.look_then_write(Place::First, request, prune::look, prune::prune).await?;
+        self.cleaning.prune_from(to);
+        if !pruned.more {
+            self.forget_orphans().await?;
+        }
+        Ok(pruned)
     }
 
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError> {
@@ -396,7 +413,11 @@ impl Store for SqliteStore {
             return Ok(());
         }
         let workers = Arc::clone(&self.workers);
-        self.readers.read(move |_| Ok(workers.retire(name.as_str()))).await
+        let remove = move |_: &Session<'_>| {
+            workers.retire(name.as_str());
+            Ok(())
+        };
+        self.readers.read(remove).await
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {

@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use rusqlite::Result;
 
+use super::orphans::Walk;
+use super::prune::{Place, Prune};
 use super::rescue::Over;
 use super::session::Session;
 use super::workers::Workers;
 use super::{OpenMode, Options, TableName, open};
 use super::{attempts, renew, rescue, retry, select, snooze};
-use super::{cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, prune, record, release};
+use super::{
+    cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
+};
 use crate::queue::{
-    Claim, Claimed, Daemon, Due, Failure, Id, JobType, LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies,
-    Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
+    Claim, Claimed, Daemon, Due, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
+    Policies, Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
 };
 
 #[test]
@@ -88,7 +92,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     for end in ends {
         let claimed = claimed(db);
         renew::renew(db, std::slice::from_ref(&claimed.lease), Duration::ZERO).unwrap();
-        let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
+        let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
         rescue::look(db, workers, over, 9).unwrap();
         let progress = Some((1, String::new()));
         record::record(db, &[Progress { lease: claimed.lease.clone(), lines: vec![line()], progress }]).unwrap();
@@ -105,13 +109,16 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
-    let over = Over { horizon: db.now(), max_lease: Duration::ZERO };
-    let findings = rescue::look(db, workers, over, 9).unwrap().unwrap();
+    let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
+    let (findings, _) = rescue::look(db, workers, over, 9).unwrap().unwrap();
     rescue::rescue(db, &Policies::default(), &findings, over, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
-    prune::prune(db, &Retention { completed: all, cancelled: all, dead: all }, 9).unwrap();
+    let retention = Retention { completed: all, cancelled: all, dead: all };
+    prune::prune(db, &Prune { retention, limit: 9, from: Place::default() }).unwrap();
+    let (left, _) = orphans::look(db, Walk::default()).unwrap();
+    orphans::delete(db, &left).unwrap();
     daemons::announce(db, &daemon()).unwrap();
     daemons::retire(db, "tester").unwrap();
 }
@@ -120,7 +127,7 @@ fn claimed(db: &Session<'_>) -> Claimed {
     let job_type = JobType::parse("work").unwrap();
     let new = NewJob::new(job_type.clone(), Payload::parse("{}".into(), 9).unwrap());
     let due = Due::At(Timestamp::from_millis(1_700_000_000_000));
-    let keyed = NewJob { key: Some("k".into()), due, ..new };
+    let keyed = NewJob { key: Some(Key::parse("k").unwrap()), due, ..new };
     let held = NewJob { id: Id::generate(), ..keyed.clone() };
     enqueue::enqueue(db, &[keyed, held]).unwrap();
     let wants = vec![Want { job_type, slots: 9, ahead: 0 }];

@@ -2,7 +2,7 @@
 //!
 //! [`look`] finds out whether there are any and asks the files of the workers, without the database's lock; [`rescue`] writes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use rusqlite::{Result, Row, params};
@@ -13,6 +13,7 @@ use super::session::Session;
 use super::worker_file::Notes;
 use super::workers::{StoppedWorker, Workers};
 use super::{daemons, release, row};
+use crate::queue::lost::{self, Proof};
 use crate::queue::{Id, JobRef, Lease, Next, Outcome, Policies, Recorded, Rescued, Status, Timestamp, WorkerName};
 
 /// Running jobs, as [`read`] reads them.
@@ -49,8 +50,8 @@ pub(super) struct Over {
 /// What the files of the workers say about the attempts that may have to be ended.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Workers that have stopped and left something. Nobody else judges them while this exists.
-    stopped: Vec<StoppedWorker>,
+    /// Workers that have stopped and left something, by name, and whether they are proved dead.
+    stopped: BTreeMap<String, bool>,
     /// What workers have started, by their names.
     notes: HashMap<String, Notes>,
 }
@@ -65,61 +66,78 @@ pub(super) struct Rescue {
 }
 
 impl Findings {
-    /// Removes the files of workers that have left nothing any more.
-    pub(super) fn forget(&self, rescue: Rescue) -> Vec<Rescued> {
-        let settled = |worker: &&StoppedWorker| rescue.settled.contains(worker.name());
-        self.stopped.iter().filter(settled).for_each(StoppedWorker::forget);
-        rescue.rescued
-    }
-
-    fn is_dead(&self, worker: &str) -> bool {
-        self.stopped.iter().any(|stopped| stopped.is_dead && stopped.name() == worker)
+    /// Takes in a worker that has stopped; gives it up where it is dead and its notes cannot be read now.
+    fn take(&mut self, worker: StoppedWorker) -> Option<StoppedWorker> {
+        if worker.is_dead {
+            match worker.notes() {
+                Ok(notes) => _ = self.notes.insert(worker.name().to_owned(), notes),
+                Err(error) => {
+                    tracing::warn!("cannot read what the dead worker `{}` had started: {error}", worker.name());
+                    return None;
+                }
+            }
+        }
+        self.stopped.insert(worker.name().to_owned(), worker.is_dead);
+        Some(worker)
     }
 }
 
-/// What there may be to rescue; `None` where nothing is.
-pub(super) fn look(db: &Session<'_>, workers: &Workers, over: Over, limit: usize) -> Result<Option<Findings>> {
-    let mut findings = Findings::default();
+impl Rescue {
+    /// Removes the files of workers that have left nothing any more, and releases the locks of all.
+    pub(super) fn conclude(self, stopped: Vec<StoppedWorker>) -> Vec<Rescued> {
+        let is_settled = |worker: &&StoppedWorker| self.settled.contains(worker.name());
+        stopped.iter().filter(is_settled).for_each(StoppedWorker::forget);
+        self.rescued
+    }
+}
+
+/// What there may be to rescue, and the workers whose locks were taken for it; `None` where nothing is.
+///
+/// It asks for the locks before it reads: a dead worker's last write is then seen.
+pub(super) fn look(
+    db: &Session<'_>,
+    workers: &Workers,
+    over: Option<Over>,
+    limit: usize,
+) -> Result<Option<(Findings, Vec<StoppedWorker>)>> {
+    let (mut findings, mut stopped) = (Findings::default(), Vec::new());
     for worker in workers.stopped() {
-        match left_by(db, &worker)? {
+        match left_by(db, worker.name(), worker.is_dead)? {
             Left::Nothing => worker.forget(),
             Left::Unknown => {}
-            Left::Report | Left::Jobs => findings.stopped.push(worker),
+            Left::Report | Left::Jobs => stopped.extend(findings.take(worker)),
         }
     }
-    let over = lost(db, over, limit)?;
-    let dead = findings.stopped.iter().filter(|worker| worker.is_dead).map(StoppedWorker::name);
-    for worker in over.iter().filter_map(|lost| lost.worker.as_deref()).chain(dead) {
-        if !findings.notes.contains_key(worker)
-            && let Some(notes) = workers.notes_of(worker)
-        {
-            findings.notes.insert(worker.to_owned(), notes);
+    let overdue = overdue(db, over, limit)?;
+    for worker in overdue.iter().filter_map(|lost| lost.worker.as_ref()) {
+        if !findings.notes.contains_key(worker) {
+            findings.notes.extend(workers.notes_of(worker).map(|notes| (worker.clone(), notes)));
         }
     }
-    Ok((!over.is_empty() || !findings.stopped.is_empty()).then_some(findings))
+    Ok((!overdue.is_empty() || !stopped.is_empty()).then_some((findings, stopped)))
 }
 
-/// Ends at most `limit` attempts: those whose lease is over, then those of dead workers, the oldest leases first.
+/// Ends at most `limit` attempts: those whose lease is `over`, where that is asked for, then those of dead workers, the oldest leases first.
 pub(super) fn rescue(
     db: &Session<'_>,
     policies: &Policies,
     findings: &Findings,
-    over: Over,
+    over: Option<Over>,
     limit: usize,
 ) -> Result<Rescue> {
     let mut rescue = Rescue { rescued: Vec::new(), settled: BTreeSet::new() };
-    for lost in lost(db, over, limit)? {
+    for lost in overdue(db, over, limit)? {
         rescue.rescued.extend(end(db, policies, findings, lost)?);
     }
-    for worker in &findings.stopped {
-        if worker.is_dead {
-            for lost in of_worker(db, worker.name(), limit.saturating_sub(rescue.rescued.len()))? {
+    for (worker, &is_dead) in &findings.stopped {
+        if is_dead {
+            for lost in of_worker(db, worker, limit.saturating_sub(rescue.rescued.len()))? {
                 rescue.rescued.extend(end(db, policies, findings, lost)?);
             }
         }
-        if matches!(left_by(db, worker)?, Left::Nothing | Left::Report) {
-            daemons::retire(db, worker.name())?;
-            rescue.settled.insert(worker.name().to_owned());
+        if matches!(left_by(db, worker, is_dead)?, Left::Nothing | Left::Report) {
+            daemons::retire(db, worker)?;
+            rescue.settled.insert(worker.clone());
         }
     }
     Ok(rescue)
@@ -141,10 +159,10 @@ enum Left {
     Unknown,
 }
 
-fn left_by(db: &Session<'_>, worker: &StoppedWorker) -> Result<Left> {
-    let holds_jobs = holds_jobs(db, worker.name())?;
-    let silent_for = daemons::seen_at(db, worker.name())?.map(|seen_at| db.now().since(seen_at));
-    let may_live = !worker.is_dead && (holds_jobs || silent_for.is_some_and(|silent_for| silent_for < SILENCE));
+fn left_by(db: &Session<'_>, worker: &str, is_dead: bool) -> Result<Left> {
+    let holds_jobs = holds_jobs(db, worker)?;
+    let silent_for = daemons::seen_at(db, worker)?.map(|seen_at| db.now().since(seen_at));
+    let may_live = !is_dead && (holds_jobs || silent_for.is_some_and(|silent_for| silent_for < SILENCE));
     Ok(match silent_for {
         _ if may_live => Left::Unknown,
         _ if holds_jobs => Left::Jobs,
@@ -158,7 +176,8 @@ fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -
     let worker = lost.worker.as_deref().unwrap_or_default();
     let is_started = findings.notes.get(worker).is_none_or(|notes| notes.has((lost.job.seq(), lost.token)));
     let status = if is_started {
-        fail(db, policies, &lost, findings.is_dead(worker))?
+        let is_dead = findings.stopped.get(worker) == Some(&true);
+        fail(db, policies, &lost, if is_dead { Proof::Death } else { Proof::Lease })?
     } else {
         let lease = Lease { job: lost.job, token: lost.token, worker: WorkerName::new(worker) };
         release::release(db, &[lease])?;
@@ -167,17 +186,12 @@ fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -
     Ok(status.map(|status| Rescued { id: lost.id, job_type: lost.job_type, worker: lost.worker, status }))
 }
 
-fn fail(db: &Session<'_>, policies: &Policies, lost: &Lost, is_dead: bool) -> Result<Option<Status>> {
-    let error = match &lost.worker {
-        Some(worker) if is_dead => format!("lost: worker `{worker}` died"),
-        Some(worker) => format!("lost: worker `{worker}` stopped renewing its lease"),
-        None => "lost: its worker stopped renewing the lease".to_owned(),
-    };
+fn fail(db: &Session<'_>, policies: &Policies, lost: &Lost, proof: Proof) -> Result<Option<Status>> {
+    let error = lost::error(lost.worker.as_deref(), proof);
     let started_at = lost.started_at.unwrap_or(db.now());
     let mut entry = Entry::without_receipt(lost.job, lost.token, lost.attempts, Outcome::Lost, started_at, db.now());
     entry.error = Some(&error);
-    let policy = policies.of(&lost.job_type);
-    let next = policy.after_failure(Outcome::Lost, entry.attempt, lost.max_attempts, None, fastrand::f64());
+    let next = policies.after_loss(&lost.job_type, lost.attempts, lost.max_attempts, fastrand::f64());
     let (job, token, attempt) = (lost.job, lost.token, entry.attempt);
     let settled = Settled { job, token, worker: None, attempt, started_at, error: &error, next };
     if fail::settle(db, &settled)? != Recorded::Yes {
@@ -198,7 +212,8 @@ struct Lost {
     started_at: Option<Timestamp>,
 }
 
-fn lost(db: &Session<'_>, over: Over, limit: usize) -> Result<Vec<Lost>> {
+fn overdue(db: &Session<'_>, over: Option<Over>, limit: usize) -> Result<Vec<Lost>> {
+    let Some(over) = over else { return Ok(Vec::new()) };
     let mut lost = db.all(EXPIRED, params![over.horizon.as_millis(), rows(limit)], read)?;
     if lost.len() < limit {
         let ahead = db.now().after(over.max_lease).as_millis();

@@ -39,6 +39,10 @@ impl<'c> Session<'c> {
         self.connection
     }
 
+    pub(super) fn table(&self) -> &'c TableName {
+        self.table
+    }
+
     /// Runs a statement and tells how many rows it changed.
     pub(super) fn execute(&self, sql: &'static str, params: impl Params) -> Result<usize> {
         self.prepare(sql)?.borrow_mut().execute(params)

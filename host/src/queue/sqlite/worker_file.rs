@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Permissions, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// A worker's own file. Dropping it releases the lock and leaves the file.
+/// A worker's own file. To drop it releases the lock and leaves the file.
 #[derive(Debug)]
 pub(super) struct WorkerFile {
     file: File,
@@ -158,6 +158,13 @@ impl WorkerFile {
     }
 }
 
+impl Drop for WorkerFile {
+    /// Closing it is not enough while a child of this process that has yet to call `exec` has a copy of the descriptor.
+    fn drop(&mut self) {
+        _ = self.file.unlock();
+    }
+}
+
 /// The file of any worker, as others see it.
 #[derive(Debug)]
 pub(super) struct FoundFile {
@@ -165,6 +172,12 @@ pub(super) struct FoundFile {
     path: PathBuf,
     /// What it says about its worker.
     pub(super) header: Header,
+}
+
+impl Drop for FoundFile {
+    fn drop(&mut self) {
+        _ = self.file.unlock();
+    }
 }
 
 /// The guests that a worker has started, as far as their end is not on record, and some whose end is.
@@ -196,10 +209,10 @@ impl FoundFile {
 
     /// Every note that is whole.
     pub(super) fn notes(&self) -> io::Result<Notes> {
-        let mut bytes = Vec::new();
-        (&self.file).read_to_end(&mut bytes)?;
-        let notes = bytes.get(HEADER..).unwrap_or_default().chunks_exact(NOTE).filter_map(attempt);
-        Ok(Notes(notes.collect()))
+        let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; size.saturating_sub(HEADER)];
+        self.file.read_exact_at(&mut bytes, offset(0))?;
+        Ok(Notes(bytes.chunks_exact(NOTE).filter_map(attempt).collect()))
     }
 
     /// Removes it. The lock is held until this is dropped.
@@ -239,7 +252,8 @@ fn remove(path: &Path, file: &File) {
     if is_at(path, file)
         && let Err(error) = fs::remove_file(path)
     {
-        tracing::warn!("cannot remove `{}`: {error}", path.display());
+        // It does no harm, and is tried again at every look.
+        tracing::debug!("cannot remove `{}`: {error}", path.display());
     }
 }
 
@@ -377,8 +391,8 @@ mod tests {
     #[test]
     fn a_note_that_cannot_be_written_takes_the_file_away_and_is_told_once() {
         let dir = tempfile::tempdir().unwrap();
-        let own = create(&dir);
-        let own = WorkerFile { file: File::open(&own.path).unwrap(), path: own.path, places: own.places };
+        let mut own = create(&dir);
+        own.file = File::open(&own.path).unwrap();
         own.started((1, 1)).unwrap_err();
         own.started((2, 1)).unwrap();
         assert!(!dir.path().join("file").exists(), "it would say that neither was started");

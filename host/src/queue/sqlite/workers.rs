@@ -35,7 +35,7 @@ pub(super) struct Workers {
     told: AtomicBool,
 }
 
-/// A worker whose lock was free. Nobody else judges it while this exists.
+/// A worker whose lock was free. Until this is dropped, nobody else finds it.
 #[derive(Debug)]
 pub(super) struct StoppedWorker {
     file: FoundFile,
@@ -47,6 +47,11 @@ impl StoppedWorker {
     /// Its name in the rows.
     pub(super) fn name(&self) -> &str {
         &self.file.header.worker
+    }
+
+    /// The guests that it has started.
+    pub(super) fn notes(&self) -> io::Result<Notes> {
+        self.file.notes()
     }
 
     /// Removes its file: there is nothing left to judge.

@@ -29,14 +29,20 @@ impl Clock {
         Self { wall, monotonic }
     }
 
-    /// Whether the wall clock was set since the last look.
-    pub(in crate::worker) fn jump(&mut self, wall: SystemTime, monotonic: Instant) -> Option<Jump> {
+    /// Whether the wall clock was set since the last look that took note of it.
+    pub(in crate::worker) fn jump(&self, wall: SystemTime, monotonic: Instant) -> Option<Jump> {
         let expected = self.wall + monotonic.saturating_duration_since(self.monotonic);
-        (self.wall, self.monotonic) = (wall, monotonic);
         match wall.duration_since(expected) {
             Ok(ahead) => (ahead > TOLERANCE).then_some(Jump::Ahead(ahead)),
             Err(back) => (back.duration() > TOLERANCE).then_some(Jump::Back(back.duration())),
         }
+    }
+
+    /// The same, and takes note of it.
+    pub(in crate::worker) fn take_jump(&mut self, wall: SystemTime, monotonic: Instant) -> Option<Jump> {
+        let jump = self.jump(wall, monotonic);
+        (self.wall, self.monotonic) = (wall, monotonic);
+        jump
     }
 }
 
@@ -49,10 +55,10 @@ mod tests {
         let (wall, monotonic) = (SystemTime::now(), Instant::now());
         let mut clock = Clock::new(wall, monotonic);
         let second = Duration::from_secs(1);
-        assert_eq!(clock.jump(wall + second, monotonic + second), None);
-        assert_eq!(clock.jump(wall + 60 * second, monotonic + 2 * second), Some(Jump::Ahead(58 * second)));
-        assert_eq!(clock.jump(wall + 61 * second, monotonic + 3 * second), None);
-        assert_eq!(clock.jump(wall, monotonic + 4 * second), Some(Jump::Back(62 * second)));
-        assert_eq!(clock.jump(wall + second, monotonic + 5 * second), None);
+        assert_eq!(clock.take_jump(wall + second, monotonic + second), None);
+        assert_eq!(clock.take_jump(wall + 60 * second, monotonic + 2 * second), Some(Jump::Ahead(58 * second)));
+        assert_eq!(clock.take_jump(wall + 61 * second, monotonic + 3 * second), None);
+        assert_eq!(clock.take_jump(wall, monotonic + 4 * second), Some(Jump::Back(62 * second)));
+        assert_eq!(clock.take_jump(wall + second, monotonic + 5 * second), None);
     }
 }

@@ -186,15 +186,18 @@ impl Dispatch {
         self.claim(now, actions);
     }
 
-    /// When to act although nothing happens.
-    pub(in crate::worker) fn wake_at(&self, now: Instant) -> Instant {
+    /// When to act although nothing happens; `None` after a stop.
+    pub(in crate::worker) fn wake_at(&self, now: Instant) -> Option<Instant> {
+        if self.is_stopping {
+            return None;
+        }
         let overdue = self.types.values().filter_map(|state| Some(state.ready.front()?.since + PATIENCE));
         let due = self.types.values().filter_map(|state| match state.knowledge {
             Knowledge::NothingBefore(instant) if state.limit > 0 && instant > now => Some(instant),
             _ => None,
         });
         let retry = self.retry_at.into_iter();
-        overdue.chain(due).chain(retry).fold(self.next_look, Instant::min)
+        overdue.chain(due).chain(retry).chain([self.next_look]).min()
     }
 
     /// After a stop: whether nothing is out that could still bring jobs.
@@ -580,7 +583,7 @@ mod tests {
         let (number, _) = pool.changed();
         pool.take(Event::Claimed(number, Some(Claims { jobs: vec![], next_due: Some(300 * MS) })));
         pool.act();
-        assert_eq!(pool.machine.wake_at(pool.now), pool.now + 300 * MS);
+        assert_eq!(pool.machine.wake_at(pool.now), Some(pool.now + 300 * MS));
         pool.now += 300 * MS;
         let actions = pool.act();
         assert!(matches!(actions[..], [Action::Withdraw(_)]), "{actions:?}");
@@ -609,7 +612,7 @@ mod tests {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.answer(number, "short", 10);
-        assert!(pool.machine.wake_at(pool.now) <= pool.now + PATIENCE);
+        assert!(pool.machine.wake_at(pool.now) <= Some(pool.now + PATIENCE));
         pool.now += PATIENCE;
         let actions = pool.act();
         let released = actions.iter().find_map(|action| match action {
@@ -625,7 +628,7 @@ mod tests {
         let (number, _) = pool.claims();
         pool.take(Event::Claimed(number, None));
         assert!(pool.act().is_empty());
-        pool.now = pool.machine.wake_at(pool.now);
+        pool.now = pool.machine.wake_at(pool.now).unwrap();
         pool.claims();
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Whoever could not renew in time does not judge: after a clock jump, a suspend or a long foreign lock, other daemons had
 //! no chance to renew either. So everybody renews first, and expired leases are left alone for the length of one lease.
+//! A daemon that starts gives the others two beats: the clock may just have jumped. Proved deaths need no such care.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -33,7 +34,7 @@ pub(in crate::worker) struct Heartbeat {
 
 impl Heartbeat {
     pub(in crate::worker) fn new(lease: Duration, wall: SystemTime, now: Instant) -> Self {
-        Self { lease, clock: Clock::new(wall, now), last_beat: now, renewed: now, judge_from: now }
+        Self { lease, clock: Clock::new(wall, now), last_beat: now, renewed: now, judge_from: now + 2 * BEAT }
     }
 
     /// Takes another lease from the settings.
@@ -48,7 +49,7 @@ impl Heartbeat {
 
     /// A beat begins at `now`.
     pub(in crate::worker) fn beat(&mut self, wall: SystemTime, now: Instant) -> Beat {
-        let jump = self.clock.jump(wall, now);
+        let jump = self.clock.take_jump(wall, now);
         let was_held_up = now - self.last_beat > self.pause() + self.lease / 3;
         let holds_off = was_held_up || jump.is_some();
         self.last_beat = now;
@@ -63,9 +64,10 @@ impl Heartbeat {
         self.renewed = self.renewed.max(asked);
     }
 
-    /// Whether leases of others that have expired may be taken for lost.
-    pub(in crate::worker) fn may_judge(&self, now: Instant) -> bool {
-        now >= self.judge_from && now - self.renewed < self.lease / 2
+    /// Whether leases of others that have expired may be taken for lost. A jump since the last beat is for the next one to
+    /// deal with.
+    pub(in crate::worker) fn may_judge(&self, wall: SystemTime, now: Instant) -> bool {
+        now >= self.judge_from && now - self.renewed < self.lease / 2 && self.clock.jump(wall, now).is_none()
     }
 }
 
@@ -96,9 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_just_started_may_judge() {
-        let (heartbeat, _, start) = started();
-        assert!(heartbeat.may_judge(start));
+    fn a_daemon_that_just_started_may_judge_after_two_beats() {
+        let (heartbeat, wall, start) = started();
+        assert!(!heartbeat.may_judge(wall + BEAT, start + BEAT));
+        assert!(heartbeat.may_judge(wall + 2 * BEAT, start + 2 * BEAT));
     }
 
     #[test]
@@ -107,10 +110,22 @@ mod tests {
         let beat = heartbeat.beat(wall + 3600 * SECOND, start + BEAT);
         assert!(beat.renew && beat.holds_off && beat.jump.is_some());
         heartbeat.renewed(start + BEAT);
-        assert!(!heartbeat.may_judge(start + BEAT));
+        let may_judge = |heartbeat: &Heartbeat, passed: Duration| {
+            heartbeat.may_judge(wall + 3600 * SECOND + passed - BEAT, start + passed)
+        };
+        assert!(!may_judge(&heartbeat, BEAT));
         heartbeat.renewed(start + 15 * SECOND);
-        assert!(!heartbeat.may_judge(start + LEASE));
-        assert!(heartbeat.may_judge(start + BEAT + LEASE));
+        assert!(!may_judge(&heartbeat, LEASE));
+        assert!(may_judge(&heartbeat, BEAT + LEASE));
+    }
+
+    #[test]
+    fn a_jump_between_two_beats_puts_judging_off() {
+        let (heartbeat, wall, start) = started();
+        let now = 3 * BEAT;
+        assert!(heartbeat.may_judge(wall + now, start + now));
+        assert!(!heartbeat.may_judge(wall + now + 2 * SECOND, start + now));
+        assert!(!heartbeat.may_judge(wall + now - 2 * SECOND, start + now));
     }
 
     #[test]
@@ -127,8 +142,8 @@ mod tests {
         for beat in 1..=15 {
             heartbeat.beat(wall + beat * BEAT, start + beat * BEAT);
         }
-        assert!(!heartbeat.may_judge(start + 15 * BEAT), "7.5 s without a renewal");
+        assert!(!heartbeat.may_judge(wall + 15 * BEAT, start + 15 * BEAT), "7.5 s without a renewal");
         heartbeat.renewed(start + 14 * BEAT);
-        assert!(heartbeat.may_judge(start + 15 * BEAT));
+        assert!(heartbeat.may_judge(wall + 15 * BEAT, start + 15 * BEAT));
     }
 }
