@@ -45,6 +45,8 @@ impl Dispatcher {
             tracing::warn!("after a crash, the jobs of this daemon wait for their leases: {error}");
         }
         let mut handlers = shared.handlers.changes();
+        // What has come to be served since `new` is told by nobody.
+        self.take_capacity();
         let mut reports = Vec::new();
         loop {
             self.act();
