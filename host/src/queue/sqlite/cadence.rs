@@ -1,7 +1,7 @@
 //! When to look whether somebody has committed. Decides and does nothing: instants go in, the next look comes out.
 //!
 //! A commit is announced by a write to the log, but visible only a little later: looks follow each write ever more slowly.
-//! A queue that changes all the time is looked at no more often than somebody who polls would.
+//! A queue that changes all the time is looked at a hundred times a second and no more.
 
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,7 @@ const LONG_TRANSACTION: usize = 6;
 /// The pause after a change; twice as long after each that follows without rest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
-/// However slowly those who wait would poll.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// So many changes without a write that was seen mean that writes are not seen here.
 const FORGIVEN: u32 = 3;
@@ -60,6 +59,8 @@ pub(super) struct Cadence {
     /// Whether a write was seen that no change has explained.
     announced: bool,
     rung: Option<usize>,
+    /// Whether the last look found nothing written: what is written then is the start of something.
+    quiet: bool,
     /// The pause after the last change, while it lasts.
     pause: Option<Duration>,
     looked: Option<Instant>,
@@ -69,7 +70,7 @@ pub(super) struct Cadence {
 
 impl Cadence {
     pub(super) const fn new(seen: bool) -> Self {
-        Self { seen, missed: 0, announced: false, rung: None, pause: None, looked: None, due: None }
+        Self { seen, missed: 0, announced: false, rung: None, quiet: true, pause: None, looked: None, due: None }
     }
 
     /// When to look, for those who want it at this pace.
@@ -81,7 +82,7 @@ impl Cadence {
 
     /// Whether a write before that is worth knowing.
     pub(super) const fn listens(&self) -> bool {
-        self.seen && self.due.is_none()
+        self.seen && self.quiet && self.pause.is_none()
     }
 
     /// Somebody waits who did not before: what has changed meanwhile is theirs.
@@ -93,22 +94,23 @@ impl Cadence {
 
     /// Something is being written.
     pub(super) fn written(&mut self, now: Instant) {
+        self.quiet = false;
         self.rung = Some(1);
         self.due = Some(now + RUNGS[0]);
     }
 
     /// It was looked, with what was written since the last look and whether there was a commit.
-    pub(super) fn looked(&mut self, now: Instant, written: bool, changed: bool, pace: Pace) -> Finding {
+    pub(super) fn looked(&mut self, now: Instant, written: bool, changed: bool) -> Finding {
         let first = self.looked.replace(now).is_none();
         self.announced |= written;
+        self.quiet = !written;
         if !changed {
             self.pause = None;
             self.step(now, written);
             return Finding::Usual;
         }
         let unseen = self.seen && !first && !std::mem::replace(&mut self.announced, written);
-        let longest = pace.poll.clamp(FIRST_PAUSE, LONGEST_PAUSE);
-        let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(longest));
+        let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE));
         self.pause = Some(pause);
         self.rung = written.then_some(AFTER_A_CHANGE);
         self.due = Some(now + pause);
@@ -155,8 +157,8 @@ mod tests {
     fn at_rest(now: Instant) -> Cadence {
         let mut cadence = Cadence::new(true);
         assert_eq!(cadence.due(PACE, now), now, "the first look is at once");
-        cadence.looked(now, false, true, PACE);
-        cadence.looked(now + ms(1), false, false, PACE);
+        cadence.looked(now, false, true);
+        cadence.looked(now + ms(1), false, false);
         assert!(cadence.listens());
         cadence
     }
@@ -166,7 +168,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(at_rest(now).due(PACE, now), now + ms(1) + PACE.net);
         let mut blind = Cadence::new(false);
-        blind.looked(now, false, false, PACE);
+        blind.looked(now, false, false);
         assert_eq!(blind.due(PACE, now), now + PACE.poll);
         assert!(!blind.listens());
     }
@@ -177,10 +179,10 @@ mod tests {
         let mut cadence = at_rest(start);
         cadence.written(start + ms(10));
         let mut looks = Vec::new();
-        while !cadence.listens() {
+        while cadence.due.is_some() {
             let due = cadence.due(PACE, start);
             looks.push((due - start - ms(10)).as_micros());
-            cadence.looked(due, false, false, PACE);
+            cadence.looked(due, false, false);
         }
         assert_eq!(looks, [300, 800, 1800, 3800, 7800, 15_800, 31_800, 95_800]);
     }
@@ -192,30 +194,30 @@ mod tests {
         cadence.written(start);
         for _ in 0..100 {
             assert!(!cadence.listens());
-            cadence.looked(cadence.due(PACE, start), true, false, PACE);
+            cadence.looked(cadence.due(PACE, start), true, false);
         }
         let last = cadence.due(PACE, start);
-        cadence.looked(last, true, false, PACE);
+        cadence.looked(last, true, false);
         assert_eq!(cadence.due(PACE, start) - last, ms(16), "slowly, but before the net");
     }
 
     #[test]
-    fn changes_without_rest_are_told_at_the_pace_of_polling() {
+    fn changes_without_rest_are_told_a_hundred_times_a_second() {
         let start = Instant::now();
         let mut cadence = at_rest(start);
         cadence.written(start);
         let mut looks = Vec::new();
         for _ in 0..8 {
             let due = cadence.due(PACE, start);
-            cadence.looked(due, true, true, PACE);
+            cadence.looked(due, true, true);
             cadence.asked(due);
             looks.push((cadence.due(PACE, start) - due).as_millis());
         }
-        assert_eq!(looks, [1, 2, 4, 8, 16, 32, 50, 50]);
+        assert_eq!(looks, [1, 2, 4, 8, 10, 10, 10, 10]);
         let due = cadence.due(PACE, start);
-        cadence.looked(due, false, false, PACE);
+        cadence.looked(due, false, false);
         let due = cadence.due(PACE, start);
-        cadence.looked(due, true, true, PACE);
+        cadence.looked(due, true, true);
         assert_eq!(cadence.due(PACE, start) - due, ms(1), "after a rest it is quick again");
     }
 
@@ -224,9 +226,12 @@ mod tests {
         let start = Instant::now();
         let mut cadence = at_rest(start);
         cadence.written(start);
-        cadence.looked(cadence.due(PACE, start), true, true, PACE);
-        cadence.looked(cadence.due(PACE, start), false, false, PACE);
-        assert!(!cadence.listens(), "what was written may be another's");
+        cadence.looked(cadence.due(PACE, start), true, true);
+        cadence.looked(cadence.due(PACE, start), false, false);
+        assert!(cadence.due.is_some(), "what was written may be another's");
+        cadence.looked(cadence.due(PACE, start), false, false);
+        cadence.written(start + ms(20));
+        assert!(cadence.due(PACE, start) < start + ms(21), "and something new is no less urgent for that");
     }
 
     #[test]
@@ -244,8 +249,8 @@ mod tests {
         let mut findings = Vec::new();
         for _ in 0..4 {
             now += PACE.net;
-            findings.push(cadence.looked(now, false, true, PACE));
-            cadence.looked(now + ms(1), false, false, PACE);
+            findings.push(cadence.looked(now, false, true));
+            cadence.looked(now + ms(1), false, false);
         }
         let usual = Finding::Usual;
         assert_eq!(findings, [usual, usual, Finding::WritesAreNotSeen, usual], "it is said once");
@@ -258,12 +263,12 @@ mod tests {
         let mut cadence = at_rest(start);
         for _ in 0..9 {
             cadence.written(start);
-            cadence.looked(cadence.due(PACE, start), true, false, PACE);
-            while !cadence.listens() {
-                cadence.looked(cadence.due(PACE, start), false, false, PACE);
+            cadence.looked(cadence.due(PACE, start), true, false);
+            while cadence.due.is_some() {
+                cadence.looked(cadence.due(PACE, start), false, false);
             }
-            assert_eq!(cadence.looked(cadence.due(PACE, start), false, true, PACE), Finding::Usual);
-            cadence.looked(cadence.due(PACE, start), false, false, PACE);
+            assert_eq!(cadence.looked(cadence.due(PACE, start), false, true), Finding::Usual);
+            cadence.looked(cadence.due(PACE, start), false, false);
         }
         assert!(cadence.listens(), "the write was seen, long before the commit");
     }

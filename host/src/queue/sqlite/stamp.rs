@@ -3,6 +3,8 @@
 //! In WAL mode only a write-back of the log changes the file. One of ours shows in the log, one of others comes with their
 //! commits or shows there too. A file that changes without any of that has been copied over, or only touched.
 
+use std::time::{Duration, Instant};
+
 use super::checkpoint::Log;
 
 /// When a file was written to, and its size.
@@ -17,11 +19,14 @@ pub(super) struct Stamp {
 pub(super) enum Suspicion {
     /// Nothing.
     None,
-    /// Somebody may be writing the log back at this moment; the next stamp will tell.
+    /// Somebody may be writing the log back at this moment; it will show.
     Unclear,
     /// The file has to be examined; and whether its size has changed.
     Examine { resized: bool },
 }
+
+/// How long a write-back may take that shows in nothing else.
+const BENEFIT_OF_DOUBT: Duration = Duration::from_secs(4);
 
 /// So many suspicions that came to nothing mean that this file system's times say nothing.
 const FORGIVEN: u32 = 3;
@@ -33,7 +38,7 @@ pub(super) struct Stamps {
     log: Option<Log>,
     /// Whether the log may have been written back since.
     explained: bool,
-    unclear: bool,
+    unclear: Option<Instant>,
     examined: u32,
 }
 
@@ -47,19 +52,18 @@ impl Stamps {
     }
 
     /// The file at this moment.
-    pub(super) fn look(&mut self, stamp: Stamp) -> Suspicion {
-        let last = self.last.filter(|last| *last != stamp && self.examined < FORGIVEN);
-        let explained = std::mem::take(&mut self.explained);
-        let Some(last) = last.filter(|_| !explained) else {
+    pub(super) fn look(&mut self, now: Instant, stamp: Stamp) -> Suspicion {
+        let explained = std::mem::take(&mut self.explained) || self.examined >= FORGIVEN;
+        let Some(last) = self.last.filter(|last| *last != stamp && !explained) else {
             self.last = Some(stamp);
-            self.unclear = false;
+            self.unclear = None;
             return Suspicion::None;
         };
-        if !std::mem::replace(&mut self.unclear, true) {
+        if now - *self.unclear.get_or_insert(now) < BENEFIT_OF_DOUBT {
             return Suspicion::Unclear;
         }
         self.last = Some(stamp);
-        self.unclear = false;
+        self.unclear = None;
         self.examined += 1;
         Suspicion::Examine { resized: stamp.size != last.size }
     }
@@ -73,10 +77,11 @@ mod tests {
     type Step = ((u32, u32), bool, i64);
 
     fn suspicions(steps: &[Step]) -> Vec<Suspicion> {
-        let mut stamps = Stamps::default();
+        let (mut stamps, mut now) = (Stamps::default(), Instant::now());
         let mut look = |((length, written_back), others, time): &Step| {
+            now += Duration::from_secs(4);
             stamps.committed(Log::new(*length, *written_back), *others);
-            stamps.look(Stamp { modified: (*time, 0), size: 4 })
+            stamps.look(now, Stamp { modified: (*time, 0), size: 4 })
         };
         steps.iter().map(&mut look).collect()
     }
@@ -107,12 +112,15 @@ mod tests {
 
     #[test]
     fn one_of_another_size_is_told_apart() {
-        let mut stamps = Stamps::default();
-        for (time, size) in [(1, 8), (2, 4)] {
+        let (mut stamps, now) = (Stamps::default(), Instant::now());
+        let mut look = |after, time, size| {
             stamps.committed(Log::new(1, 0), false);
-            stamps.look(Stamp { modified: (time, 0), size });
-        }
-        assert_eq!(stamps.look(Stamp { modified: (2, 0), size: 4 }), Suspicion::Examine { resized: true });
+            stamps.look(now + Duration::from_millis(after), Stamp { modified: (time, 0), size })
+        };
+        assert_eq!(look(0, 1, 8), NONE);
+        assert_eq!(look(1, 2, 4), Suspicion::Unclear);
+        assert_eq!(look(3999, 2, 4), Suspicion::Unclear, "a commit a millisecond does not make it clear");
+        assert_eq!(look(4001, 2, 4), Suspicion::Examine { resized: true });
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Post {
             let now = Instant::now();
             let left = self.cadence.due(pace, now).saturating_duration_since(now);
             if left.is_zero() {
-                self.look(pace);
+                self.look();
             } else if self.sleep(Some(left), self.cadence.listens()) {
                 self.cadence.written(Instant::now());
             }
@@ -180,14 +180,14 @@ impl Post {
         ready.get(1).is_some_and(|ready| *ready)
     }
 
-    fn look(&mut self, pace: Pace) {
+    fn look(&mut self) {
         let written = self.events.as_ref().is_some_and(FileEvents::drain);
         match self.changed() {
             Ok(changed) => {
                 if self.trouble.take().is_some() {
                     tracing::info!("the queue is watched for changes again");
                 }
-                let finding = self.cadence.looked(Instant::now(), written, changed, pace);
+                let finding = self.cadence.looked(Instant::now(), written, changed);
                 if finding == Finding::WritesAreNotSeen {
                     tracing::warn!(
                         "the system does not tell of all writes to the database: from now on they are looked for at \

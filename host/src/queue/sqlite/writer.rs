@@ -35,9 +35,6 @@ const FEW: usize = 4;
 /// Another number whenever another connection has committed.
 const DATA_VERSION: &str = "PRAGMA data_version";
 
-/// The pause between two looks at the file itself.
-const STAMP_PAUSE: Duration = Duration::from_secs(2);
-
 /// Where a command stands among those of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
@@ -265,7 +262,6 @@ struct Desk<'c> {
     checkpointer: &'c Checkpointer,
     pacer: RefCell<Pacer>,
     stamps: RefCell<Stamps>,
-    stamped: Cell<Option<Instant>>,
     others_committed: Cell<bool>,
     /// What SQLite said when it was last asked whether others have committed.
     data_version: Cell<Option<i64>>,
@@ -290,7 +286,6 @@ impl<'c> Desk<'c> {
             checkpointer,
             pacer: RefCell::default(),
             stamps: RefCell::default(),
-            stamped: Cell::new(None),
             others_committed: Cell::new(false),
             data_version: Cell::new(None),
         }
@@ -305,7 +300,7 @@ impl<'c> Desk<'c> {
                     (batch, closing) = self.leave_others_their_turn(batch);
                 }
                 self.write(batch);
-                self.write_log_back();
+                self.see_to_the_log();
             }
             if closing {
                 return;
@@ -314,37 +309,36 @@ impl<'c> Desk<'c> {
     }
 
     /// Sees to the log while nobody waits for an answer.
-    fn write_log_back(&self) {
+    fn see_to_the_log(&self) {
         if self.file.check().is_err() {
             return;
         }
-        let measured = self.session.first(MEASURE, [], Log::read);
-        if let Ok(Some(log)) = measured {
-            self.stamp(log);
-        }
-        let done = measured.and_then(|log| match log.map_or(Advice::Wait, Log::advice) {
-            Advice::Wait => Ok(None),
-            Advice::WriteBack => self.session.first(WRITE_BACK, [], Log::read),
-            Advice::Delegate => {
-                self.checkpointer.call(Call::WriteBack);
-                Ok(None)
-            }
-        });
+        let done = self.session.first(MEASURE, [], Log::read).and_then(|log| self.write_back_or_delegate(log));
         if let Err(error) = done {
             tracing::warn!("cannot write the write-ahead log back into the database: {}", self.failed(error));
         }
     }
 
-    /// Looks now and then whether the file changes by itself.
+    fn write_back_or_delegate(&self, log: Option<Log>) -> Result<()> {
+        let Some(log) = log else { return Ok(()) };
+        self.stamp(log);
+        match log.advice() {
+            Advice::Wait => {}
+            Advice::Delegate => self.checkpointer.call(Call::WriteBack),
+            Advice::WriteBack => {
+                self.session.first(WRITE_BACK, [], Log::read)?;
+                self.session.first(MEASURE, [], Log::read)?.into_iter().for_each(|log| self.stamp(log));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the file changes by itself.
     fn stamp(&self, log: Log) {
         let mut stamps = self.stamps.borrow_mut();
         stamps.committed(log, self.others_committed.take());
-        let now = Instant::now();
-        if self.stamped.get().is_some_and(|stamped| now - stamped < STAMP_PAUSE) {
-            return;
-        }
-        self.stamped.set(Some(now));
-        if let Some(Suspicion::Examine { resized }) = self.file.stamp().map(|stamp| stamps.look(stamp)) {
+        let suspicion = self.file.stamp().map(|stamp| stamps.look(Instant::now(), stamp));
+        if let Some(Suspicion::Examine { resized }) = suspicion {
             self.checkpointer.call(Call::Examine { resized });
         }
     }
