@@ -25,6 +25,11 @@ guests:
 languages *LANGS:
     tests/languages/run {{LANGS}}
 
+# Kills and freezes two daemons under load, round after round
+drill *OPTIONS:
+    cargo build --release --locked
+    tests/drill/run {{OPTIONS}}
+
 # The daemon on the settings in this directory
 run:
     cargo run --release -- run

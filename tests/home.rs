@@ -158,16 +158,20 @@ impl Home {
     }
 
     fn spawn_with(&self, variables: &[(&str, &str)]) -> Daemon {
-        let mut command = self.command(&["run"]);
-        let mut child =
-            command.envs(variables.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut daemon = self.spawn_saying_to(Stdio::piped(), variables);
+        let stderr = BufReader::new(daemon.child.stderr.take().unwrap());
         std::thread::spawn({
-            let lines = lines.clone();
+            let lines = daemon.lines.clone();
             move || stderr.lines().map_while(Result::ok).for_each(|line| lines.lock().unwrap().push(line))
         });
-        Daemon { child, lines }
+        daemon
+    }
+
+    /// Starts a daemon whose log goes elsewhere.
+    pub(crate) fn spawn_saying_to(&self, stderr: Stdio, variables: &[(&str, &str)]) -> Daemon {
+        let mut command = self.command(&["run"]);
+        command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        Daemon { child: command.spawn().unwrap(), lines: Arc::default() }
     }
 
     /// Waits until a daemon says that `job_type` is in `state`.

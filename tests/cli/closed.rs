@@ -1,5 +1,6 @@
 //! A reader that goes away, such as `head -1`, is no error and no panic.
 
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use super::standing;
@@ -79,4 +80,42 @@ fn a_daemon_works_on_when_nobody_reads_its_log() {
     let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A pipe with room for nothing more, and the end to read from, which nobody does.
+fn full() -> (std::io::PipeReader, Stdio) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
+    rustix::fs::fcntl_setfl(&writer, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+    while (&writer).write(b"x").is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, flags).unwrap();
+    (reader, Stdio::from(writer))
+}
+
+#[test]
+fn a_daemon_works_on_and_ends_in_time_when_its_log_is_full() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let (reader, stderr) = full();
+    let mut daemon = home.spawn_saying_to(stderr, &[("JOBQ_LOG", "trace")]);
+    for _ in 0..20 {
+        let said = home.jobq(&["enqueue", "echo", "1", "--wait=100s"]);
+        assert_eq!((said.code, said.stdout.as_str()), (0, "1\n"), "{said:?}");
+    }
+    daemon.signal("TERM");
+    assert!(daemon.await_end().success());
+    assert_eq!(home.count("SELECT count(*) FROM jobs__daemons"), 0, "it has signed off");
+    drop(reader);
+}
+
+#[test]
+fn what_a_daemon_says_at_its_end_is_read_by_who_reads_late() {
+    let home = Home::new("");
+    let (mut reader, stderr) = full();
+    let child = home.command(&["run", "--config", "nowhere.toml"]).stdin(Stdio::null()).stderr(stderr).spawn();
+    let mut said = Vec::new();
+    reader.read_to_end(&mut said).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("cannot read the settings from"), "{}", said.trim_start_matches('x'));
+    assert_eq!(child.unwrap().wait().unwrap().code(), Some(2));
 }

@@ -1,10 +1,12 @@
 //! `jobq enqueue`: every way in, and what is refused at the door.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
-use crate::home::Home;
+use crate::home::{Home, eventually};
 
 fn home() -> Home {
     let home = Home::new("[jobs.known]\nmax_timeout = \"1m\"\npriority = 3\n");
@@ -19,6 +21,34 @@ fn the_id_alone_goes_to_stdout() {
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
     assert_eq!(said.stdout.trim_end().len(), 36);
     assert_eq!(said.stdout.lines().count(), 1);
+}
+
+/// The commands sleep through their limit, and the jobs end meanwhile. They are several, for one may happen to see the
+/// change before it sees the time.
+#[test]
+fn a_wait_looks_once_more_at_its_limit() {
+    let home = home();
+    home.enqueue("echo", "{}", &["--in", "1h"]);
+    let limit = Duration::from_secs(8);
+    let wait = || {
+        let mut command = home.command(&["enqueue", "echo", "{}", "--wait=8s"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let waiting: Vec<_> = std::iter::repeat_with(wait).take(6).collect();
+    eventually("all to wait", || (home.count("SELECT count(*) FROM jobs") == 7).then_some(()));
+    let signal = |name: &str| {
+        let ids = waiting.iter().map(|command| command.id().to_string());
+        assert!(Command::new("kill").arg(name).args(ids).status().unwrap().success());
+    };
+    signal("-STOP");
+    let end = "UPDATE jobs SET status = 'completed', result = '7', completed_at = created_at WHERE seq > 1";
+    assert_eq!(home.sql().execute(end, []).unwrap(), 6);
+    std::thread::sleep(limit);
+    signal("-CONT");
+    for command in waiting {
+        let output = command.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"7\n"[..]));
+    }
 }
 
 #[test]

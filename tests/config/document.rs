@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use jobq::config::{Overrides, Settings, check, keys};
+use jobq::config::{Settings, check, keys};
 
 use super::environment;
 use super::rendering::render;
@@ -101,5 +101,5 @@ fn lines_of<'a>(document: &'a str, table: &str) -> Vec<&'a str> {
 }
 
 fn checked(text: &str) -> Settings {
-    check(text, "jobq.toml", Path::new(""), &environment(&[]), &Overrides::default()).unwrap()
+    check(text, "jobq.toml", Path::new(""), &environment(&[])).unwrap()
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jobq::config::{Look, Overrides, check};
+use jobq::config::{Look, check};
 
 use super::environment;
 use super::rendering::render;
@@ -42,7 +42,7 @@ fn run(case: &Path) -> Result<jobq::config::Settings, jobq::config::ConfigError>
     let variables: Vec<(&str, &str)> =
         text.lines().filter_map(|line| line.strip_prefix("# env: ")?.split_once('=')).collect();
     let name = case.file_name().unwrap().to_str().unwrap();
-    check(&text, name, Path::new("conf"), &environment(&variables), &Overrides::default())
+    check(&text, name, Path::new("conf"), &environment(&variables))
 }
 
 fn compare(golden: &Path, actual: &str) {

@@ -1,8 +1,8 @@
-//! Precedence: defaults < file < environment < flags; and every key does something.
+//! Precedence: defaults < file < environment; and every key does something.
 
 use std::path::{Path, PathBuf};
 
-use jobq::config::{Overrides, check, keys};
+use jobq::config::{check, keys};
 
 use super::{check_text, environment};
 
@@ -11,43 +11,13 @@ const FILE: &str = "[queue]\ndatabase = 'file.db'\n[worker]\nconcurrency = 3\n";
 #[test]
 fn each_layer_overrides_the_one_below() {
     let variables = [("JOBQ_WORKER__CONCURRENCY", "5"), ("JOBQ_QUEUE__DATABASE", "variable.db")];
-    let flags = Overrides { concurrency: Some("7".into()), database: Some("flag.db".into()), ..Overrides::default() };
-    let read = |text, variables: &[_], flags: &Overrides| {
-        let settings = check(text, "jobq.toml", Path::new("conf"), &environment(variables), flags).unwrap();
+    let read = |text, variables: &[_]| {
+        let settings = check(text, "jobq.toml", Path::new("conf"), &environment(variables)).unwrap();
         (settings.worker.concurrency.get(), settings.queue.database)
     };
-    let none = Overrides::default();
-    assert_eq!(read("", &[], &none).1, PathBuf::from("conf/jobq.db"));
-    assert_eq!(read(FILE, &[], &none), (3, "conf/file.db".into()));
-    assert_eq!(read(FILE, &variables, &none), (5, "conf/variable.db".into()));
-    assert_eq!(read(FILE, &variables, &flags), (7, "flag.db".into()));
-}
-
-#[test]
-fn every_flag_is_heard() {
-    let flags = Overrides {
-        database: Some("a.db".into()),
-        table: Some("mail".into()),
-        durability: Some("normal".into()),
-        concurrency: Some("auto".into()),
-        types: Some("a,b".into()),
-        plugins_dir: Some("here".into()),
-    };
-    let settings = check(FILE, "jobq.toml", Path::new("conf"), &environment(&[]), &flags).unwrap();
-    assert_eq!(settings.queue.table.as_str(), "mail");
-    assert_eq!(settings.queue.durability, jobq::queue::sqlite::Durability::Normal);
-    assert_eq!(settings.worker.concurrency, jobq::worker::auto_concurrency());
-    assert!(settings.worker.types.includes("b") && !settings.worker.types.includes("c"));
-    assert_eq!(settings.plugins.dir, PathBuf::from("here"));
-}
-
-#[test]
-fn a_bad_flag_is_named() {
-    let flags = Overrides { table: Some("a b".into()), concurrency: Some("0".into()), ..Overrides::default() };
-    let error = check(FILE, "jobq.toml", Path::new("conf"), &environment(&[]), &flags).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains("--table=a b") && text.contains("--concurrency=0"), "{text}");
-    assert_eq!(error.problems()[0].location(), Some(("command line", 1, 15)));
+    assert_eq!(read("", &[]).1, PathBuf::from("conf/jobq.db"));
+    assert_eq!(read(FILE, &[]), (3, "conf/file.db".into()));
+    assert_eq!(read(FILE, &variables), (5, "conf/variable.db".into()));
 }
 
 #[test]

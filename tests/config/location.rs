@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use jobq::config::{Environment, Location, Overrides, load};
+use jobq::config::{Environment, Location, load};
 
 fn load_named(path: PathBuf) -> Result<jobq::config::Settings, jobq::config::ConfigError> {
-    load(&Location::choose(Some(path), None), &Environment::default(), &Overrides::default())
+    load(&Location::choose(Some(path), None), &Environment::default())
 }
 
 #[test]
@@ -39,15 +39,23 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn a_directory_is_no_file() {
+fn only_a_regular_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let error = load_named(folder.path().to_owned()).unwrap_err().to_string();
-    assert!(error.contains("cannot read the settings from"), "{error}");
+    // Nobody ever writes to it, so that whoever opens it as usual waits for ever.
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [folder.path().to_owned(), pipe, "/dev/zero".into(), "/dev/null".into()] {
+        let error = load_named(path.clone()).unwrap_err().to_string();
+        assert!(error.contains("cannot read the settings from") && error.contains("not a regular file"), "{error}");
+    }
 }
 
 #[test]
-fn a_file_without_end_is_not_read_to_its_end() {
-    let error = load_named("/dev/zero".into()).unwrap_err().to_string();
+fn a_file_that_is_too_long_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.toml");
+    fs::File::create(&path).unwrap().set_len(5 << 20).unwrap();
+    let error = load_named(path).unwrap_err().to_string();
     assert!(error.contains("longer than 4 MiB"), "{error}");
 }
 

@@ -14,11 +14,11 @@ mod secrets;
 
 use std::path::Path;
 
-use jobq::config::{ConfigError, Environment, Overrides, Settings, check};
+use jobq::config::{ConfigError, Environment, Settings, check};
 
 /// Checks `text` as `conf/jobq.toml` with these variables.
 fn check_text(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
-    check(text, "jobq.toml", Path::new("conf"), &environment(variables), &Overrides::default())
+    check(text, "jobq.toml", Path::new("conf"), &environment(variables))
 }
 
 fn environment(variables: &[(&str, &str)]) -> Environment {

@@ -1,8 +1,8 @@
-//! No text, no variable and no flag makes the check panic, and a refusal always says something.
+//! No text and no variable makes the check panic, and a refusal always says something.
 
 use std::path::Path;
 
-use jobq::config::{Look, Overrides, check, keys};
+use jobq::config::{Look, check, keys};
 use jobq::plugins::is_type;
 use jobq::queue::JobType;
 use proptest::prelude::*;
@@ -24,9 +24,8 @@ fn almost_settings() -> impl Strategy<Value = String> {
         .prop_map(|lines| lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect())
 }
 
-fn check_anything(text: &str, variables: &[(&str, &str)], flag: &str) {
-    let flags = Overrides { table: Some(flag.to_owned()), types: Some(flag.to_owned()), ..Overrides::default() };
-    if let Err(error) = check(text, "jobq.toml", Path::new(""), &environment(variables), &flags) {
+fn check_anything(text: &str, variables: &[(&str, &str)]) {
+    if let Err(error) = check(text, "jobq.toml", Path::new(""), &environment(variables)) {
         assert!(!error.problems().is_empty());
         for problem in error.problems() {
             let drawn = error.render(Look::Plain);
@@ -49,19 +48,19 @@ proptest! {
     }
 
     #[test]
-    fn any_text(text in any::<String>(), flag in any::<String>()) {
-        check_anything(&text, &[], &flag);
+    fn any_text(text in any::<String>(), value in any::<String>()) {
+        check_anything(&text, &[("JOBQ_QUEUE__TABLE", &value), ("JOBQ_WORKER__TYPES", &value)]);
     }
 
     #[test]
     fn text_that_looks_like_settings(text in almost_settings()) {
-        check_anything(&text, &[], "jobs");
+        check_anything(&text, &[]);
     }
 
     #[test]
     fn any_variable(name in prop::sample::select(keys()), tail in "(__)?[A-Za-z_é]{0,4}", value in any::<String>()) {
         let name = format!("JOBQ_{}{tail}", name.replace('.', "__").to_uppercase());
-        check_anything("[jobs.name]\n[jobs.NAME]\n[jobs.'n.a']\n", &[(&name, &value)], "jobs");
+        check_anything("[jobs.name]\n[jobs.NAME]\n[jobs.'n.a']\n", &[(&name, &value)]);
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use jobq::config::{Overrides, Settings, check};
+use jobq::config::{Settings, check};
 use tempfile::TempDir;
 
 use super::environment;
@@ -16,7 +16,7 @@ const VALUE: &str = "hunter2hunter2";
 /// Settings whose one secret `KEY` of the type `a` is to be found in `from`, beside a directory that holds `key`.
 fn settings(dir: &TempDir, from: &str) -> Settings {
     let text = format!("[jobs.a]\nsecrets = {{ KEY = {from} }}\n");
-    check(&text, "jobq.toml", dir.path(), &environment(&[]), &Overrides::default()).unwrap()
+    check(&text, "jobq.toml", dir.path(), &environment(&[])).unwrap()
 }
 
 fn in_variable(value: impl Into<OsString>) -> impl Fn(&str) -> Option<OsString> {
@@ -105,19 +105,22 @@ fn one_that_is_missing_or_no_good_is_told_with_its_line() {
 }
 
 #[test]
+fn one_in_a_pipe_is_refused_instead_of_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(dir.path().join("key")).status().unwrap();
+    assert!(made.success());
+    let error = settings(&dir, "{ file = \"key\" }").with_secrets(|_| None).unwrap_err().to_string();
+    assert!(error.contains("it is not a regular file"), "{error}");
+}
+
+#[test]
 fn a_variable_of_the_settings_names_where_one_is() {
     let variables = [("JOBQ_JOBS__A__SECRETS__API_KEY__ENV", "ELSEWHERE"), ("JOBQ_JOBS__A__SECRETS__other__FILE", "f")];
-    let settings =
-        check("[jobs.a]\n", "jobq.toml", Path::new("conf"), &environment(&variables), &Overrides::default()).unwrap();
+    let settings = check("[jobs.a]\n", "jobq.toml", Path::new("conf"), &environment(&variables)).unwrap();
     let secrets: Vec<String> = settings.secrets.iter().map(ToString::to_string).collect();
     assert_eq!(secrets, ["API_KEY from the variable ELSEWHERE", "other from the file conf/f"]);
-    let error = check(
-        "[jobs.a]\n",
-        "jobq.toml",
-        Path::new("conf"),
-        &environment(&[("JOBQ_JOBS__A__SECRETS__API_KEY", VALUE)]),
-        &Overrides::default(),
-    );
+    let error =
+        check("[jobs.a]\n", "jobq.toml", Path::new("conf"), &environment(&[("JOBQ_JOBS__A__SECRETS__API_KEY", VALUE)]));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("jobs.a.secrets.API_KEY") && !error.contains("hunter2"), "{error}");
 }

@@ -115,6 +115,40 @@ fn a_write_ahead_log_that_is_deleted_under_the_daemon_ends_it_too() {
     assert!(daemon.log().contains("jobq.db-wal` was deleted or replaced"), "{}", daemon.log());
 }
 
+/// Whoever opens the database after that makes another one, and does not see what the daemon does.
+#[test]
+fn an_index_of_the_log_that_is_deleted_under_the_daemon_costs_no_acknowledged_job() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let mut daemon = home.daemon();
+    home.enqueue("echo", "1", &["--wait=100s"]);
+    std::fs::remove_file(home.path("jobq.db-shm")).unwrap();
+    let acknowledged: Vec<String> = (0..20).map(|_| home.enqueue("echo", "2", &[])).collect();
+    assert_eq!(daemon.await_end().code(), Some(1));
+    assert!(daemon.log().contains("jobq.db-shm` was deleted or replaced"), "{}", daemon.log());
+    let daemon = home.daemon();
+    for id in &acknowledged {
+        home.await_status(id, "completed");
+    }
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 21);
+    daemon.stop();
+}
+
+#[test]
+fn a_start_that_waits_for_another_process_says_so() {
+    for lock in ["PRAGMA journal_mode = wal; PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE", "BEGIN EXCLUSIVE"] {
+        let home = Home::new("");
+        let foreign = home.sql();
+        foreign.execute_batch("CREATE TABLE customers (name)").unwrap();
+        foreign.execute_batch(lock).unwrap();
+        let mut daemon = home.spawn();
+        daemon.await_line("waiting for another process that holds the database");
+        drop(foreign);
+        daemon.await_line("ready");
+        daemon.stop();
+    }
+}
+
 #[test]
 fn guests_that_hang_in_the_file_system_do_not_cost_others_their_leases() {
     let settings = "[worker]\nlease = \"1s\"\nconcurrency = 120\n[jobs.files]\nmax_attempts = 1\ntimeout = \"200ms\"\n\

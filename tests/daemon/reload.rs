@@ -201,3 +201,80 @@ fn a_wait_for_a_plugin_that_does_not_load_says_so() {
     assert!(said.stderr.contains("no running daemon can load the plugin of `junk`: `jobq plugin list`"), "{said:?}");
     daemon.stop();
 }
+
+/// What a type has answered so far to one job after the other.
+fn answers(home: &Home, job_type: &str) -> String {
+    let said = home.jobq(&["enqueue", job_type, "{}", "--wait=100s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.stdout.trim_end().to_owned()
+}
+
+#[test]
+fn a_type_whose_setting_names_another_file_is_served_by_the_old_one_until_the_new_one_can() {
+    let home = Home::new("[jobs.t]\nplugin = \"one.wasm\"\n");
+    home.plugin("one", "version_one").plugin("two", "version_two").plugin_bytes("bad", b"not a plugin");
+    let mut daemon = home.daemon();
+    home.await_plugin("t", "serving");
+    let one = answers(&home, "t");
+    let name = |file: &str| home.configure(&format!("[jobs.t]\nplugin = \"{file}.wasm\"\n"));
+    for (file, state) in [("bad", "broken"), ("later", "missing"), ("bad", "broken")] {
+        name(file);
+        daemon.signal("HUP");
+        let row = eventually(file, || {
+            let row = home.await_plugin("t", state);
+            (row["file"] == format!("{file}.wasm")).then_some(row)
+        });
+        assert!(row["digest"].is_string(), "the version before serves: {row}");
+        assert_eq!(answers(&home, "t"), one);
+    }
+    daemon.await_line("plugin `later.wasm` is not there: the version before it goes on serving");
+    name("two");
+    daemon.signal("HUP");
+    eventually("the new file", || (home.await_plugin("t", "serving")["file"] == "two.wasm").then_some(()));
+    assert_ne!(answers(&home, "t"), one);
+    fs::remove_file(home.path("plugins/two.wasm")).unwrap();
+    let row = home.await_plugin("t", "missing");
+    assert!(row["digest"].is_null(), "nothing serves a type whose file was taken away: {row}");
+    daemon.stop();
+}
+
+impl Home {
+    /// The fuel that a job of this type has burnt, where it was counted.
+    fn fuel(&self, job_type: &str) -> Option<i64> {
+        let id = self.enqueue(job_type, "{}", &[]);
+        self.await_status(&id, "completed")["attempts_log"][0]["fuel"].as_i64()
+    }
+}
+
+#[test]
+fn a_type_whose_engine_changes_is_served_on_the_old_one_until_the_new_one_can() {
+    let home = Home::new("[jobs.v]\nfuel = \"unlimited\"\n");
+    home.plugin("v", "version_one");
+    let mut daemon = home.daemon();
+    home.await_plugin("v", "serving");
+    // From here on nothing new can come: what serves, serves on.
+    home.plugin_bytes("v", b"not a plugin");
+    home.await_plugin("v", "broken");
+    home.configure("[jobs.v]\ntimeout = \"20s\"\n");
+    daemon.signal("HUP");
+    daemon.await_line("settings reloaded");
+    assert_eq!(home.fuel("v"), None, "its engine counts none");
+    home.plugin("v", "version_one");
+    home.await_plugin("v", "serving");
+    assert!(home.fuel("v").is_some());
+    daemon.stop();
+}
+
+#[test]
+fn two_types_of_one_file_change_engines() {
+    let home = Home::new("[jobs.v]\nplugin = \"v.wasm\"\n[jobs.w]\nplugin = \"v.wasm\"\nfuel = \"unlimited\"\n");
+    home.plugin("v", "version_one");
+    let mut daemon = home.daemon();
+    ["v", "w"].into_iter().for_each(|job_type| _ = home.await_plugin(job_type, "serving"));
+    assert!(home.fuel("v").is_some() && home.fuel("w").is_none());
+    home.configure("[jobs.v]\nplugin = \"v.wasm\"\nfuel = \"unlimited\"\n[jobs.w]\nplugin = \"v.wasm\"\n");
+    daemon.signal("HUP");
+    daemon.await_line("settings reloaded");
+    eventually("each on the other's engine", || (home.fuel("v").is_none() && home.fuel("w").is_some()).then_some(()));
+    daemon.stop();
+}

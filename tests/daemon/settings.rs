@@ -1,5 +1,8 @@
 //! SIGHUP: the settings are read again while jobs run.
 
+use std::fs;
+use std::process::Command;
+
 use crate::home::Home;
 
 #[test]
@@ -22,4 +25,43 @@ fn good_settings_are_taken_and_bad_ones_change_nothing() {
     let id = home.enqueue("answers", fail, &[]);
     home.await_status(&id, "failed");
     daemon.stop();
+}
+
+#[test]
+fn a_file_that_is_gone_changes_nothing() {
+    let home = Home::new("[worker]\nshutdown_grace = \"1h\"\n[jobs.mail]\nplugin = \"e.wasm\"\n");
+    home.plugin("e", "echo");
+    let mut daemon = home.daemon();
+    fs::rename(home.path("jobq.toml"), home.path("away.toml")).unwrap();
+    daemon.signal("HUP");
+    daemon.await_line("nothing was changed, for `jobq.toml` is gone");
+    fs::rename(home.path("away.toml"), home.path("jobq.toml")).unwrap();
+    let said = home.jobq(&["enqueue", "mail", "1", "--wait=100s"]);
+    assert_eq!(said.stdout, "1\n", "{said:?}");
+    daemon.signal("TERM");
+    daemon.await_line("running attempts have 3600s to end");
+    assert!(daemon.await_end().success());
+}
+
+#[test]
+fn a_file_that_becomes_a_pipe_changes_nothing_and_holds_up_nothing() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    fs::remove_file(home.path("jobq.toml")).unwrap();
+    assert!(Command::new("mkfifo").arg(home.path("jobq.toml")).status().unwrap().success());
+    daemon.signal("HUP");
+    daemon.await_line("it is not a regular file");
+    daemon.stop();
+}
+
+#[test]
+fn a_stop_after_a_reload_speaks_of_the_new_grace() {
+    let home = Home::new("[worker]\nshutdown_grace = \"1h\"\n");
+    let mut daemon = home.daemon();
+    home.configure("[worker]\nshutdown_grace = \"2h\"\n");
+    daemon.signal("HUP");
+    daemon.await_line("settings reloaded");
+    daemon.signal("TERM");
+    daemon.await_line("running attempts have 7200s to end");
+    assert!(daemon.await_end().success());
 }

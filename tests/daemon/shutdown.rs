@@ -3,6 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::home::{Home, eventually};
+use crate::sandbox::support::{embed, module_doing};
+
+/// What a busy machine may take on top of what is promised.
+const SLACK: Duration = Duration::from_secs(20);
 
 fn assert_given_back(home: &Home, spinning: i64) {
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'running'"), 0);
@@ -72,10 +76,49 @@ fn what_ends_within_the_grace_is_recorded_as_it_ended() {
     assert_eq!(home.show(&id)["status"], "completed");
 }
 
+/// How long a process has computed, in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn computed(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace();
+    fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+/// The settings are so long that the daemon is still reading them when the signals come.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_signal_at_the_very_start_is_heeded() {
-    let home = Home::new("");
+    let types = (0..60_000).map(|number| format!("[jobs.t{number}]\ntimeout = \"5s\"\n"));
+    let home = Home::new(&types.collect::<String>());
+    let mut daemon = home.spawn();
+    eventually("it to have begun", || (computed(daemon.pid()) > 10).then_some(()));
+    daemon.signal("HUP");
+    daemon.signal("TERM");
+    assert!(daemon.await_end().success(), "a signal that nobody listened to has ended it");
+    assert!(!daemon.log().contains("ready"), "the signals came when it had started");
+}
+
+/// A loop in a file with so many lines that it takes a while to find the one it is in.
+fn loop_with_lines() -> Vec<u8> {
+    let text = module_doing("", "(loop $again (br $again))");
+    let lines = "\n nop".repeat(150_000);
+    let text = format!("{}\n (func $lines {lines}))", text.trim_end().strip_suffix(')').unwrap());
+    let mut parser = wat::Parser::new();
+    parser.generate_dwarf(wat::GenerateDwarf::Full);
+    embed(parser.parse_str(Some("loop.wat".as_ref()), &text).unwrap())
+}
+
+#[test]
+fn many_guests_with_debug_information_are_given_back_in_time() {
+    let grace = Duration::from_secs(1);
+    let home = Home::new("[worker]\nconcurrency = 16\nshutdown_grace = \"1s\"\n[defaults]\ntimeout = \"1h\"\n");
+    home.plugin_bytes("spin", &loop_with_lines());
+    (0..16).for_each(|_| _ = home.enqueue("spin", "{}", &[]));
     let mut daemon = home.daemon();
+    await_running(&home, 16);
+    let asked = Instant::now();
     daemon.signal("TERM");
     assert!(daemon.await_end().success());
+    assert!(asked.elapsed() < grace + Duration::from_secs(1) + SLACK, "{:?}", asked.elapsed());
+    assert_given_back(&home, 16);
 }

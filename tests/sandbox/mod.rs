@@ -13,6 +13,6 @@ mod programs;
 mod secrets;
 mod slots;
 mod stop;
-mod support;
+pub(crate) mod support;
 mod time;
 mod traces;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jobq::sandbox::{Grants, Metering, Options, Outcome, Sandbox, Tap, componentize};
 use wasmtime::component::Component;
 
-use super::support::{MIB, Taken, ample, call, file, handler_doing};
+use super::support::{MIB, PATIENCE, Taken, ample, call, file, handler_doing};
 
 fn small() -> (Arc<Sandbox>, impl Fn(&[u8]) -> jobq::sandbox::Plugin) {
     let sandbox = Arc::new(Sandbox::new(Options { slots: 2, max_memory: 64 * MIB }).expect("a sandbox"));
@@ -42,6 +42,24 @@ async fn more_guests_than_slots_wait_for_one() {
         let outcome = guest.await.expect("the host does not panic");
         assert!(matches!(outcome, Outcome::Completed(_)), "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_gives_its_slot_back() {
+    let (sandbox, load) = small();
+    let sleepy = load(&file("sleep"));
+    for _ in 0..20 {
+        let run = run(Arc::clone(&sandbox), sleepy.clone(), r#"{"ms":600000}"#, Arc::default());
+        // Its first turn takes a slot, and ends in the sleep or at a tick.
+        tokio::select! {
+            biased;
+            outcome = run => panic!("it has ended: {outcome:?}"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    let run = run(sandbox, sleepy, r#"{"ms":1}"#, Arc::default());
+    let outcome = tokio::time::timeout(PATIENCE, run).await.expect("a slot is free");
+    assert_eq!(outcome, Outcome::Completed("1".into()));
 }
 
 #[tokio::test]

@@ -61,11 +61,3 @@ async fn a_guest_sees_that_it_is_cancelled() {
     tap.cancel();
     assert_eq!(running.await.expect("the host does not panic").outcome, Outcome::Fatal("cancelled politely".into()));
 }
-
-#[tokio::test]
-async fn a_run_that_is_dropped_gives_its_slot_back() {
-    for _ in 0..200 {
-        let run = Run::guest("sleep", r#"{"ms":600000}"#);
-        assert!(tokio::time::timeout(Duration::from_millis(1), run.alone()).await.is_err());
-    }
-}

@@ -45,7 +45,7 @@ pub(super) fn handler(module: &str) -> Vec<u8> {
 }
 
 /// Makes a core module one that becomes a handler when it is loaded.
-pub(super) fn embed(mut module: Vec<u8>) -> Vec<u8> {
+pub(crate) fn embed(mut module: Vec<u8>) -> Vec<u8> {
     let context = file("context");
     let context = componentize(&context).expect("a component");
     let Ok(DecodedWasm::Component(resolve, world)) = wit_component::decode(&context) else { panic!("no component") };
@@ -59,7 +59,7 @@ pub(super) fn handler_doing(fields: &str, body: &str) -> Vec<u8> {
 }
 
 /// The text of its core module.
-pub(super) fn module_doing(fields: &str, body: &str) -> String {
+pub(crate) fn module_doing(fields: &str, body: &str) -> String {
     format!(
         r#"(module
             {fields}

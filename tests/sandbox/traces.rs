@@ -3,7 +3,7 @@
 use jobq::sandbox::{Metering, Outcome};
 use wat::GenerateDwarf;
 
-use super::support::{Run, embed, load, module_doing};
+use super::support::{PATIENCE, Run, embed, load, module_doing};
 
 /// A handler with debug information that traps in line 7 of its source, which it has not opened itself.
 fn handler() -> Vec<u8> {
@@ -27,6 +27,20 @@ async fn frames_tell_file_and_line_where_there_is_debug_information() {
         assert!(frames[0].starts_with("inner (") && frames[0].contains("handler.wat:1"), "{text}");
         assert!(frames[1].starts_with("handle (") && frames[1].contains("handler.wat:"), "{text}");
     }
+}
+
+/// As a dead file system would hold them, in a write that a guest has asked for.
+#[test]
+fn a_trap_needs_no_thread_that_files_are_waited_for_on() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    let runtime = runtime.expect("a runtime");
+    let (alive, dead) = std::sync::mpsc::channel::<()>();
+    runtime.spawn_blocking(move || _ = dead.recv());
+    let run = Run::of(load(&handler(), Metering::Time).expect("a handler"), "{}");
+    let report = runtime.block_on(async { tokio::time::timeout(PATIENCE, run.alone()).await });
+    drop(alive);
+    let Outcome::Trapped(text) = report.expect("it keeps nobody's slot").outcome else { panic!("not trapped") };
+    assert!(text.contains("handler.wat:"), "{text}");
 }
 
 #[tokio::test]

@@ -7,13 +7,17 @@ use tokio::time::timeout;
 
 use super::{Queue, job};
 
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const PACE: Duration = Duration::from_millis(1);
+const NET: Duration = Duration::from_millis(1);
 
 #[tokio::test]
 async fn the_first_look_finds_a_change_and_the_next_waits_for_one() {
     let queue = Queue::fresh();
-    let seen = queue.store.change(ChangeCursor::default(), PACE).await.unwrap();
-    let next = queue.store.change(seen, PACE);
+    let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
+    let next = queue.store.change(seen, PACE, NET);
     tokio::pin!(next);
     assert!(timeout(Duration::from_millis(50), &mut next).await.is_err(), "nobody has written");
     queue.add(job("work")).await;
@@ -23,21 +27,40 @@ async fn the_first_look_finds_a_change_and_the_next_waits_for_one() {
 #[tokio::test]
 async fn a_claim_that_finds_nothing_is_no_change() {
     let queue = Queue::fresh();
-    let seen = queue.store.change(ChangeCursor::default(), PACE).await.unwrap();
+    let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     queue.claim(1).await;
-    assert!(timeout(Duration::from_millis(50), queue.store.change(seen, PACE)).await.is_err());
+    assert!(timeout(Duration::from_millis(50), queue.store.change(seen, PACE, NET)).await.is_err());
 }
 
 #[tokio::test]
 async fn everybody_who_waits_is_told() {
     let queue = Queue::fresh();
-    let seen = queue.store.change(ChangeCursor::default(), PACE).await.unwrap();
-    let both =
-        async { tokio::join!(queue.store.change(seen, PACE), queue.store.change(seen, Duration::from_secs(3600))) };
+    let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
+    let both = async {
+        tokio::join!(queue.store.change(seen, PACE, NET), queue.store.change(seen, PACE, Duration::from_secs(3600)))
+    };
     tokio::pin!(both);
     assert!(timeout(Duration::from_millis(20), &mut both).await.is_err());
     queue.add(job("work")).await;
     let (one, two) = both.await;
     one.unwrap();
     two.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_gives_up_waiting_misses_nothing() {
+    const NEVER: Duration = Duration::from_secs(3600);
+    let queue = Queue::fresh();
+    let mut seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
+    for _ in 0..50 {
+        queue.add(job("work")).await;
+        for _ in 0..3 {
+            // Between the look and the answer is where a notice could be lost.
+            let micros = fastrand::u64(0..300);
+            if let Ok(change) = timeout(Duration::from_micros(micros), queue.store.change(seen, NEVER, NEVER)).await {
+                change.unwrap();
+            }
+        }
+        seen = timeout(PATIENCE, queue.store.change(seen, NEVER, NEVER)).await.expect("it was lost").unwrap();
+    }
 }

@@ -217,7 +217,7 @@ impl History {
 
     async fn rescue(&mut self, limit: usize) {
         let lost = self.jobs.values().filter(|known| known.is_rescued()).count();
-        let rescued = self.queue.store.rescue(policies(), DAY, limit).await.unwrap();
+        let rescued = self.queue.store.rescue(policies(), Some(DAY), limit).await.unwrap();
         assert_eq!(rescued.len(), lost.min(limit));
         for job in rescued {
             let known = &self.jobs[&job.id];

@@ -40,7 +40,7 @@ async fn verbs_for_many_and_for_lost_jobs_keep_to_the_same_table() {
                 Event::Cancel => drop(store.cancel_many(one, any).await.unwrap()),
                 Event::Retry => drop(store.retry_many(one, any, policies()).await.unwrap()),
                 // Its lease lies further ahead than any can.
-                _ => drop(store.rescue(policies(), Duration::ZERO, 9).await.unwrap()),
+                _ => drop(store.rescue(policies(), Some(Duration::ZERO), 9).await.unwrap()),
             }
             let after = queue.job(&claimed.id).await;
             match status.after(event) {

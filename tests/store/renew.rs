@@ -26,7 +26,7 @@ async fn a_lease_that_ran_out_is_renewed_as_long_as_nobody_rescued_it() {
     let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
     let lease = queue.store.claim(claim).await.unwrap().jobs.remove(0).lease;
     assert_eq!(queue.store.renew(vec![lease.clone()], HOUR).await.unwrap(), []);
-    assert_eq!(queue.store.rescue(policies(), DAY, 9).await.unwrap(), []);
+    assert_eq!(queue.store.rescue(policies(), Some(DAY), 9).await.unwrap(), []);
     assert_eq!(queue.store.stale(vec![lease]).await.unwrap(), []);
 }
 

@@ -1,12 +1,14 @@
-//! A worker stopped renewing.
+//! A worker stopped renewing, or was proved dead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::{Claim, Claimed, Id, NewJob, Outcome, Policies, Policy, Recorded, Rescued, Status, Timestamp};
+use jobq::queue::{
+    Claim, Claimed, Id, NewJob, Next, Outcome, Policies, Policy, Recorded, Rescued, Status, Timestamp, WorkerName,
+};
 
-use super::{DAY, Queue, claim, is_since, job, job_type, policies, receipt};
+use super::{DAY, Queue, claim, failure, is_since, job, job_type, policies, receipt, tester};
 
 impl Queue {
     /// Enqueues a job and claims it with a lease that is over at once.
@@ -17,7 +19,7 @@ impl Queue {
     }
 
     async fn rescue(&self, limit: usize) -> Vec<Rescued> {
-        self.store.rescue(policies(), DAY, limit).await.unwrap()
+        self.store.rescue(policies(), Some(DAY), limit).await.unwrap()
     }
 }
 
@@ -55,8 +57,8 @@ async fn a_lease_that_nobody_grants_for_so_long_is_over() {
     let id = queue.add(job("work")).await;
     queue.store.claim(Claim { lease: DAY, ..claim("work", 1) }).await.unwrap();
     let watch = queue.bystanders().await;
-    assert_eq!(queue.store.rescue(policies(), DAY, 9).await.unwrap(), [], "a lease as long as any can be");
-    let rescued = queue.store.rescue(policies(), DAY / 2, 9).await.unwrap();
+    assert_eq!(queue.store.rescue(policies(), Some(DAY), 9).await.unwrap(), [], "a lease as long as any can be");
+    let rescued = queue.store.rescue(policies(), Some(DAY / 2), 9).await.unwrap();
     assert_eq!(rescued.iter().map(|job| (&job.id, job.status)).collect::<Vec<_>>(), [(&id, Status::Failed)]);
     assert_eq!(queue.outcomes(&id).await, [Outcome::Lost]);
     watch.are_unharmed(&queue).await;
@@ -89,7 +91,7 @@ async fn the_jobs_own_limit_and_dead_on_decide() {
     queue.abandoned(NewJob { max_attempts: Some(1), ..job("once") }).await;
     queue.abandoned(job("fragile")).await;
     queue.abandoned(job("work")).await;
-    let rescued = queue.store.rescue(policies, DAY, 9).await.unwrap();
+    let rescued = queue.store.rescue(policies, Some(DAY), 9).await.unwrap();
     let ends: BTreeMap<&str, Status> = rescued.iter().map(|job| (job.job_type.as_str(), job.status)).collect();
     assert_eq!(ends, BTreeMap::from([("once", Status::Dead), ("fragile", Status::Dead), ("work", Status::Failed)]));
 }
@@ -97,15 +99,72 @@ async fn the_jobs_own_limit_and_dead_on_decide() {
 #[tokio::test]
 async fn those_that_ran_out_first_are_rescued_first() {
     let queue = Queue::fresh();
-    let mut ids: Vec<Id> = Vec::new();
-    for _ in 0..3 {
-        ids.push(queue.abandoned(job("work")).await.id);
+    let names = ["a", "b", "c"];
+    for name in names {
+        queue.add(job(name)).await;
+    }
+    let mut expected: Vec<Id> = Vec::new();
+    for name in ["b", "c", "a"] {
+        let claim = Claim { lease: Duration::ZERO, ..claim(name, 1) };
+        expected.push(queue.store.claim(claim).await.unwrap().jobs.remove(0).id);
+        let claimed_at = Timestamp::now();
+        while Timestamp::now() == claimed_at {
+            tokio::task::yield_now().await;
+        }
     }
     let mut rescued = Vec::new();
-    for _ in 0..3 {
+    for _ in names {
         rescued.extend(queue.rescue(1).await.into_iter().map(|job| job.id));
     }
-    rescued.sort();
-    ids.sort();
-    assert_eq!(rescued, ids);
+    assert_eq!(rescued, expected, "whatever the order of insertion");
+}
+
+#[tokio::test]
+async fn what_never_started_costs_no_attempt_and_keeps_its_place() {
+    let queue = Queue::fresh();
+    let watch = queue.bystanders().await;
+    queue.store.register(&tester()).await.unwrap();
+    let (ran, waited) = (queue.abandoned(last_attempt("work")).await, queue.abandoned(last_attempt("mail")).await);
+    let before = queue.job(&waited.id).await;
+    queue.store.started(&ran.lease);
+    let ends: BTreeMap<Id, Status> = queue.rescue(9).await.into_iter().map(|job| (job.id, job.status)).collect();
+    assert_eq!(ends, BTreeMap::from([(ran.id.clone(), Status::Dead), (waited.id.clone(), Status::Pending)]));
+    assert_eq!(queue.outcomes(&ran.id).await, [Outcome::Lost]);
+    let stored = queue.job(&waited.id).await;
+    assert_eq!((stored.status, stored.attempts, stored.error), (Status::Pending, 0, None));
+    assert_eq!((stored.scheduled_at, stored.lease), (before.scheduled_at, before.lease));
+    assert_eq!((stored.lease_until, stored.worker, stored.started_at), (None, None, None));
+    assert_eq!(queue.outcomes(&waited.id).await, []);
+    assert_eq!(queue.store.complete(receipt(&waited), "late".into(), vec![]).await.unwrap(), Recorded::LeaseLost);
+    watch.are_unharmed(&queue).await;
+}
+
+#[tokio::test]
+async fn what_is_known_of_one_attempt_says_nothing_of_the_next() {
+    let queue = Queue::fresh();
+    queue.store.register(&tester()).await.unwrap();
+    let first = queue.running().await;
+    queue.store.started(&first.lease);
+    let again = failure(Next::Retry(Duration::ZERO));
+    assert_eq!(queue.store.fail(receipt(&first), again).await.unwrap(), Recorded::Yes);
+    queue.store.ended(&first.lease);
+    let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
+    queue.store.claim(claim).await.unwrap();
+    assert_eq!(queue.rescue(9).await[0].status, Status::Pending);
+    let stored = queue.job(&first.id).await;
+    assert_eq!((stored.attempts, stored.error.as_deref()), (1, Some("no luck")), "as the first attempt left it");
+    assert_eq!(queue.outcomes(&first.id).await, [Outcome::Failed]);
+}
+
+#[tokio::test]
+async fn nothing_is_proved_of_a_worker_that_did_not_register() {
+    let queue = Queue::fresh();
+    let lost = queue.abandoned(job("work")).await;
+    queue.store.register(&WorkerName::new("somebody else")).await.unwrap();
+    assert_eq!(queue.rescue(9).await[0].status, Status::Failed);
+    assert_eq!(queue.outcomes(&lost.id).await, [Outcome::Lost]);
+}
+
+fn last_attempt(name: &str) -> NewJob {
+    NewJob { max_attempts: Some(1), ..job(name) }
 }

@@ -40,7 +40,7 @@ async fn one_that_was_withdrawn_takes_nothing_and_has_no_answer() {
     assert!(standing.withdraw());
     let id = queue.add(job("work")).await;
     assert_eq!(queue.store.find(&id).await.unwrap().unwrap().status, Status::Pending);
-    assert!(answer.await.is_err() && standing.is_withdrawn());
+    assert!(answer.await.is_err() && standing.taken_at().is_none());
 }
 
 #[tokio::test]

@@ -94,6 +94,23 @@ fn crates_are_named_only_in_their_room() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// What reads a clock, waits, or reaches outside: none of it belongs in a state machine.
+const IMPURE: [&str; 7] = ["::now()", "tokio", ".await", "async ", "tracing::", "fastrand", "std::fs"];
+
+#[test]
+fn state_machines_read_no_clock_and_wait_for_nothing() {
+    let is_machine = |path: &str| path.starts_with("worker/machine/") || path == "queue/memory/table.rs";
+    let mut seen = 0;
+    let mut broken = Vec::new();
+    for (path, code) in sources().into_iter().filter(|(path, _)| is_machine(path)) {
+        seen += 1;
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        broken.extend(IMPURE.iter().filter(|word| code.contains(**word)).map(|word| format!("{path}: {word}")));
+    }
+    assert!(seen > 6, "the machines have moved");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn the_import_rule_sees_what_it_should() {
     assert_eq!(rooms_named("use crate::queue::Job;"), ["queue"]);

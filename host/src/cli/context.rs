@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::exit::{Code, Failure};
 use super::output::Format;
-use crate::config::{self, Environment, Location, Overrides, Queue, Settings, suggest};
+use crate::config::{self, Environment, Location, Queue, Settings, suggest};
 use crate::plugins::stem;
 use crate::queue::sqlite::{self, OpenMode, SqliteStore};
 use crate::queue::{Id, JobType};
@@ -43,6 +43,7 @@ pub(super) struct Global {
 }
 
 /// What every command is given.
+#[derive(Clone)]
 pub(super) struct Context {
     global: Global,
 }
@@ -64,7 +65,7 @@ impl Context {
 
     /// The settings, or all that is wrong with them.
     pub(super) fn load(&self) -> Result<Settings, config::ConfigError> {
-        config::load(&Location::find(self.global.config.clone()), &Environment::of_process(), &Overrides::default())
+        config::load(&Location::find(self.global.config.clone()), &Environment::of_process())
     }
 
     /// The settings with the secrets they name: what a daemon runs on. Everybody else does without.

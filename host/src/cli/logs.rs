@@ -12,6 +12,9 @@ use crate::queue::{ChangeCursor, Id, Job, LogLine, Status, Store, StoreError, Ti
 /// How often `--follow` looks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// The same where the system tells of writes.
+const NET: Duration = Duration::from_secs(1);
+
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
 Examples:
@@ -51,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         }
         let mut seen = ChangeCursor::default();
         while args.follow && !job.status.is_terminal() {
-            seen = store.change(seen, LOOK).await?;
+            seen = store.change(seen, LOOK, NET).await?;
             let now = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
             print(&reader.next(&store, &args.id).await?, format, true)?;
             if format == Format::Table {

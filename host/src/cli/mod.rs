@@ -11,6 +11,7 @@ mod enqueue;
 pub mod exit;
 mod input;
 mod list;
+mod log;
 mod logs;
 mod man;
 mod many;
@@ -31,13 +32,8 @@ mod when;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
-
 use context::{Context, Global};
 use exit::Code;
-
-use crate::sandbox::LOG_BOUNDS;
-
 /// Background jobs in SQLite, handled by WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(name = "jobq", version, max_term_width = 100, after_help = format!("{HELP}\n\n{}", exit::HELP))]
@@ -115,13 +111,14 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    let default_level = if matches!(cli.command, Command::Run(_)) { "jobq=info,warn" } else { "warn" };
-    start_log(default_level);
-    let context = Context::new(cli.global);
-    match dispatch(cli.command, &context) {
-        Ok(code) => code.into(),
-        Err(error) => exit::report(&error).into(),
+    match cli.command {
+        Command::Run(_) => log::start_for_daemon(),
+        _ => log::start(),
     }
+    let context = Context::new(cli.global);
+    let code = dispatch(cli.command, &context).unwrap_or_else(|error| exit::report(&error));
+    log::finish();
+    code.into()
 }
 
 fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
@@ -142,26 +139,6 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     }
-}
-
-/// The log goes to stderr; `JOBQ_LOG` sets what of it, in the syntax of tracing's `EnvFilter`.
-fn start_log(default_level: &str) {
-    let asked = std::env::var("JOBQ_LOG").ok();
-    let filter = match asked.as_ref().map(EnvFilter::try_new) {
-        Some(Ok(filter)) => filter,
-        Some(Err(error)) => {
-            let advice = "expected a filter such as `debug` or `jobq=debug`";
-            output::talk(format!("warning: JOBQ_LOG is ignored: {error}; {advice}"));
-            EnvFilter::new(default_level)
-        }
-        None => EnvFilter::new(default_level),
-    };
-    let bounds = LOG_BOUNDS.into_iter().flat_map(str::parse);
-    let filter = bounds.fold(filter, EnvFilter::add_directive);
-    let colour = terminal::has_colour(&std::io::stderr());
-    // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
-    log.log_internal_errors(false).init();
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Row, Table};
 use serde::Serialize;
 
-use super::terminal;
+use super::{log, terminal};
 
 /// How data is printed on stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -52,7 +52,7 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Says something to the person at the other end of stderr; nobody there is no error.
 pub(super) fn talk(text: impl Display) {
-    _ = writeln!(io::stderr().lock(), "{text}");
+    log::say(text);
 }
 
 /// A column of a table, and what becomes of it where the terminal is too narrow.

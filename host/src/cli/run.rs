@@ -34,17 +34,19 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
-    let settings = context.load_to_run()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    let served = runtime.block_on(serve(settings, context));
+    let served = runtime.block_on(serve(context));
     // A guest's read from a dead file system must not hold up the end: everything is on record by now.
     runtime.shutdown_background();
     served.map(|()| Code::Ok)
 }
 
-async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
+async fn serve(context: &Context) -> anyhow::Result<()> {
+    // Before all else: a signal that nobody listens to yet ends the process.
     let mut signals = Signals::new()?;
+    let Some(settings) = read(context, &mut signals).await else { return Ok(()) };
+    let settings = settings?;
     warn_of(&settings);
     let options = store_options(&settings, None);
     let opening = tokio::task::spawn_blocking(|| SqliteStore::open(options, OpenMode::Create));
@@ -61,21 +63,23 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
         options: settings.worker.clone(),
     });
     say_ready(&settings, &registry);
+    let mut daemon = Daemon { current: settings.clone(), started_with: settings, registry, pool };
     let gone = loop {
         tokio::select! {
-            () = pool.gone() => break true,
+            () = daemon.pool.gone() => break true,
             wish = signals.next() => match wish {
                 Wish::Stop => break false,
-                Wish::Reload => match context.load_to_run() {
-                    Ok(new) => reload(&settings, new, &registry, &pool),
-                    Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error}"),
+                Wish::Reload => match read(context, &mut signals).await {
+                    Some(read) => daemon.reload(read),
+                    None => break false,
                 },
             },
         }
     };
+    let Daemon { started_with, current, pool, .. } = daemon;
     tracing::info!(
         "stopping; running attempts have {:?} to end, a second signal stops them at once",
-        settings.worker.shutdown_grace
+        current.worker.shutdown_grace
     );
     let at_once = CancellationToken::new();
     tokio::spawn({
@@ -91,23 +95,57 @@ async fn serve(settings: Settings, context: &Context) -> anyhow::Result<()> {
     }
     tracing::info!("stopped");
     if gone {
-        let database = settings.queue.database.display();
+        let database = started_with.queue.database.display();
         let failure = Failure::new(Code::Unexpected, format!("`{database}` was deleted or replaced under the daemon"));
         return Err(failure.hint("start it again to work on the file that is there now").into());
     }
     Ok(())
 }
 
-/// Takes new settings, as far as what was made at the start allows it.
-fn reload(started_with: &Settings, new: Settings, registry: &Registry, pool: &Pool) {
-    for key in started_with.needs_restart(&new) {
-        tracing::warn!("`{key}` has changed and is taken only by a restart");
+/// Reads the settings, as long as nobody asks to stop: a dead file system may take its time.
+async fn read(context: &Context, signals: &mut Signals) -> Option<anyhow::Result<Settings>> {
+    let context = context.clone();
+    let reading = tokio::task::spawn_blocking(move || context.load_to_run());
+    tokio::select! {
+        read = reading => Some(read.context("reading the settings failed").and_then(|settings| Ok(settings?))),
+        () = signals.stop() => None,
     }
-    warn_of(&new);
-    registry.reconfigure(new.plugins);
-    let concurrency = new.worker.concurrency.min(started_with.worker.concurrency);
-    pool.reconfigure(worker::Options { concurrency, ..new.worker });
-    tracing::info!("settings reloaded");
+}
+
+/// What runs, and what it was told.
+struct Daemon {
+    started_with: Settings,
+    /// The settings that hold.
+    current: Settings,
+    registry: Arc<Registry>,
+    pool: Pool,
+}
+
+impl Daemon {
+    /// Takes new settings, if they are any good.
+    fn reload(&mut self, read: anyhow::Result<Settings>) {
+        match read {
+            Ok(Settings { file: None, .. }) if let Some(file) = &self.current.file => {
+                let file = file.display();
+                tracing::error!("nothing was changed, for `{file}` is gone; a restart without it takes the defaults");
+            }
+            Ok(new) => self.take(new),
+            Err(error) => tracing::error!("nothing was changed, for the settings have problems:\n{error:#}"),
+        }
+    }
+
+    /// Takes new settings, as far as what was made at the start allows it.
+    fn take(&mut self, new: Settings) {
+        for key in self.started_with.needs_restart(&new) {
+            tracing::warn!("`{key}` has changed and is taken only by a restart");
+        }
+        warn_of(&new);
+        self.registry.reconfigure(new.plugins.clone());
+        let concurrency = new.worker.concurrency.min(self.started_with.worker.concurrency);
+        self.pool.reconfigure(worker::Options { concurrency, ..new.worker.clone() });
+        self.current = new;
+        tracing::info!("settings reloaded");
+    }
 }
 
 /// Says what is worth knowing about settings that are taken.
@@ -157,9 +195,12 @@ impl Signals {
         })
     }
 
-    /// Returns at the next request to stop.
+    /// Returns at the next request to stop. One to reload waits until [`next`](Self::next) is asked.
     async fn stop(&mut self) {
-        while let Wish::Reload = self.next().await {}
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 
     async fn next(&mut self) -> Wish {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::queue::sqlite::SqliteStore;
-use crate::queue::{Daemon, Store, StoreError, Timestamp};
+use crate::queue::{Daemon, PluginReport, Store, StoreError, Timestamp};
 
 /// A daemon that has not been heard of for so long is gone.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -29,8 +29,9 @@ impl Server {
             return Ok(Self::Nobody);
         }
         let plugins = living.iter().flat_map(|daemon| &daemon.plugins);
-        let plugins = plugins.filter(|plugin| plugin.job_type == job_type && plugin.state != "missing");
-        // A broken file with a digest has an older version that serves.
+        // A file that is missing or broken and has a digest has an older version that serves.
+        let is_there = |plugin: &PluginReport| plugin.state != "missing" || plugin.digest.is_some();
+        let plugins = plugins.filter(|plugin| plugin.job_type == job_type && is_there(plugin));
         let broken: Vec<bool> = plugins.map(|plugin| plugin.state == "broken" && plugin.digest.is_none()).collect();
         Ok(match broken[..] {
             [] => Self::Elsewhere,

@@ -16,6 +16,9 @@ use crate::queue::{ChangeCursor, Id, Job, Status, Store, Timestamp};
 /// How often a wait looks whether somebody has written.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The same where the system tells of writes.
+const NET: Duration = Duration::from_secs(1);
+
 /// How often the line on the terminal is drawn anew.
 const DRAW: Duration = Duration::from_millis(100);
 
@@ -25,6 +28,7 @@ pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Durati
     let terminal = terminal.transpose().context("cannot listen to signals")?;
     let mut watch =
         Watch { started: Instant::now(), limit, terminal, server: Server::Serving, seen: ChangeCursor::default() };
+    let mut over = None;
     loop {
         let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
         if job.status.is_terminal() {
@@ -34,9 +38,11 @@ pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Durati
         if job.status == Status::Pending {
             watch.server = Server::of(&job.job_type, store).await?;
         }
-        if let Some(code) = watch.until_change(store, &job).await? {
-            return Ok(code);
+        // The last look came after the limit: what ended before it is not told as going on.
+        if let Some(over) = over {
+            return Ok(watch.give_up(over, &job));
         }
+        over = watch.until_change(store, &job).await?;
     }
 }
 
@@ -56,6 +62,13 @@ fn end_of(job: &Job) -> anyhow::Result<Code> {
     }
 }
 
+/// Why nobody waits any longer.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    TimedOut,
+    Interrupted,
+}
+
 struct Watch {
     started: Instant,
     limit: Option<Duration>,
@@ -68,14 +81,13 @@ struct Watch {
 }
 
 impl Watch {
-    /// Returns when somebody has written to the queue, or with a code when the wait is over before.
-    async fn until_change(&mut self, store: &SqliteStore, job: &Job) -> anyhow::Result<Option<Code>> {
+    /// Returns when somebody has written to the queue, or when the wait is over before.
+    async fn until_change(&mut self, store: &SqliteStore, job: &Job) -> anyhow::Result<Option<Over>> {
         let mut drawn: Option<Instant> = None;
         loop {
             let left = self.limit.map(|limit| limit.saturating_sub(self.started.elapsed()));
             if left == Some(Duration::ZERO) {
-                let told = format!("job {} is still {} after {:.1?}", job.id, job.status, self.started.elapsed());
-                return Ok(Some(self.give_up(&told, job, Code::TimedOut)));
+                return Ok(Some(Over::TimedOut));
             }
             if drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW) {
                 self.draw(job);
@@ -83,25 +95,29 @@ impl Watch {
             }
             let pause = left.map_or(DRAW, |left| left.min(DRAW));
             tokio::select! {
-                change = store.change(self.seen, LOOK) => {
+                change = store.change(self.seen, LOOK, NET) => {
                     self.seen = change?;
                     return Ok(None);
                 }
                 () = tokio::time::sleep(pause) => {}
-                () = interrupt(&mut self.terminal) => {
-                    let told = format!("interrupted; job {} is {}", job.id, job.status);
-                    return Ok(Some(self.give_up(&told, job, Code::Interrupted)));
-                }
+                () = interrupt(&mut self.terminal) => return Ok(Some(Over::Interrupted)),
             }
         }
     }
 
-    fn give_up(&mut self, told: &str, job: &Job, code: Code) -> Code {
+    fn give_up(&mut self, over: Over, job: &Job) -> Code {
         self.terminal = None;
+        let (id, status) = (&job.id, job.status);
+        let (told, code) = match over {
+            Over::TimedOut => {
+                (format!("job {id} is still {status} after {:.1?}", self.started.elapsed()), Code::TimedOut)
+            }
+            Over::Interrupted => (format!("interrupted; job {id} is {status}"), Code::Interrupted),
+        };
         let pending = (job.status == Status::Pending).then_some(self.server);
         let advice = pending.and_then(|server| server.advice(&job.job_type));
         let goes_on = advice.unwrap_or_else(|| "it goes on".to_owned());
-        tell(told, Some(&format!("{goes_on}; `jobq show {}` tells what became of it", job.id)));
+        tell(&told, Some(&format!("{goes_on}; `jobq show {id}` tells what became of it")));
         code
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use super::file::{self, Entry, Shape, Table};
-use super::overrides::Overrides;
 use super::place::{Origin, Source};
 use super::problem::{ConfigError, Findings, Problem, shown};
 use super::section::Section;
@@ -53,19 +52,12 @@ pub(super) fn sections_with(key: &str) -> Vec<&'static str> {
 /// Checks the text of a settings file. Pure: `name` is what messages call the file, `base` the directory that relative paths start at.
 ///
 /// # Errors
-/// When anything is wrong: every problem of the text, the variables and the flags at once. Broken TOML is reported alone.
-pub fn check(
-    text: &str,
-    name: &str,
-    base: &Path,
-    environment: &Environment,
-    overrides: &Overrides,
-) -> Result<Settings, ConfigError> {
+/// When anything is wrong: every problem of the text and the variables at once. Broken TOML is reported alone.
+pub fn check(text: &str, name: &str, base: &Path, environment: &Environment) -> Result<Settings, ConfigError> {
     let source = Source::new(Origin::File, name, text.strip_prefix('\u{feff}').unwrap_or(text).to_owned());
     let mut root = file::parse(&source).map_err(ConfigError::new)?;
     let mut findings = Findings::default();
     environment.overlay(&mut root, &mut findings);
-    overrides.overlay(&mut root);
     let settings = read(&root, base, &mut findings);
     if findings.problems.is_empty() {
         Ok(Settings { notes: findings.notes, ..settings })

@@ -2,7 +2,7 @@
 
 use super::check::SECTIONS;
 use super::file::{Shape, Table, from_shell};
-use super::place::{Origin, Place};
+use super::place::Place;
 use super::problem::{Findings, Problem};
 use super::suggest;
 
@@ -23,7 +23,7 @@ impl Environment {
     pub(super) fn overlay(&self, root: &mut Table, findings: &mut Findings) {
         for (name, value) in &self.0 {
             let Some((section, key)) = name["JOBQ_".len()..].split_once("__") else { continue };
-            let (name_place, value) = from_shell(Origin::Variable, name, value);
+            let (name_place, value) = from_shell(name, value);
             match path(root, &section.to_lowercase(), key, &name_place) {
                 Ok(Some(_)) if value.place.text().contains('\u{fffd}') => {
                     let problem = Problem::new(format!("`{name}` is not UTF-8")).at(&value.place, "expected UTF-8");

@@ -132,12 +132,11 @@ fn value(written: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Value {
     Value { shape, place: Place::new(source, written.span()) }
 }
 
-/// The place of the name and the value of `name=value`, a variable or a flag.
+/// The place of the name and the value of `NAME=value`, a variable.
 ///
 /// What reads as one value of TOML, such as `8` or `["a", "b"]`, is that; all else is a string without quotes.
-pub(super) fn from_shell(origin: Origin, name: &str, text: &str) -> (Place, Value) {
-    let called = if origin == Origin::Flag { "command line" } else { "environment" };
-    let source = Source::new(origin, called, format!("{name}={text}"));
+pub(super) fn from_shell(name: &str, text: &str) -> (Place, Value) {
+    let source = Source::new(Origin::Variable, "environment", format!("{name}={text}"));
     let name_place = Place::new(&source, 0..name.len());
     let written = DeTable::parse(source.text.inner()).ok().map(|document| table(document.get_ref(), &source));
     if let Some([Entry { key, value, .. }]) = written.as_ref().map(|table| &table.entries[..])

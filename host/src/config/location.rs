@@ -1,17 +1,17 @@
 //! Which file holds the settings, and its text.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::place::{Origin, Place, Source};
 use super::problem::Problem;
+use super::regular::read_regular;
 
 /// The file that is read where none is named.
 const DEFAULT: &str = "jobq.toml";
 
-/// The longest file that is read; settings are short, and a device has no end.
+/// The longest file that is read; settings are short.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Where the settings are looked for.
@@ -67,8 +67,7 @@ impl Location {
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    let bytes = read_regular(path, MAX_BYTES + 1)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB"));
     }

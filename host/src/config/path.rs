@@ -1,8 +1,7 @@
-//! Paths: relative ones start at the settings file, those of a flag at the current directory.
+//! Paths: relative ones start at the settings file.
 
 use std::path::{Path, PathBuf};
 
-use super::place::Origin;
 use super::problem::Problem;
 use super::setting::Setting;
 
@@ -16,8 +15,5 @@ pub(super) fn path(setting: &Setting<'_>, expected: &str, base: &Path) -> Result
         let problem = setting.problem("begins with ~", format!("expected {expected}"));
         return Err(problem.cure("~ means something to a shell only: write the directory out"));
     }
-    match setting.value.place.origin() {
-        Origin::File | Origin::Variable => Ok(base.join(text)),
-        Origin::Flag => Ok(PathBuf::from(text)),
-    }
+    Ok(base.join(text))
 }

@@ -12,8 +12,6 @@ pub(super) enum Origin {
     File,
     /// A `JOBQ_SECTION__KEY` variable; its text is `NAME=value`.
     Variable,
-    /// An option of the command line; its text is `--name=value`.
-    Flag,
 }
 
 /// A text that settings are written in.

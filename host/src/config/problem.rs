@@ -93,7 +93,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The problems, sorted by place: file, variables, flags.
+    /// The problems, sorted by place: file, variables.
     pub(super) fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| {
             problem

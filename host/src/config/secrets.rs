@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use super::file::{Entry, Shape, Table, Value};
 use super::path::path;
 use super::place::Place;
 use super::problem::{ConfigError, Findings, Problem, shown};
+use super::regular::read_regular;
 use super::setting::Setting;
 use super::settings::Settings;
 use crate::queue::JobType;
@@ -251,9 +251,7 @@ impl SecretSource {
 
 /// A little more than a secret may have, so that a file that is too long is seen to be.
 fn read_file(file: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(LONGEST_SECRET as u64 + 3).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_regular(file, LONGEST_SECRET as u64 + 3)
 }
 
 fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {

@@ -34,7 +34,7 @@ impl<'a> Setting<'a> {
         self.value.place.origin() != Origin::File
     }
 
-    /// A string. A variable or a flag is always one, whatever it looks like.
+    /// A string. A variable is always one, whatever it looks like.
     pub(super) fn text(&self, expected: &str) -> Result<&'a str, Problem> {
         match &self.value.shape {
             Shape::Text(text) => Ok(text),
@@ -127,7 +127,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The items of a list. In a variable or a flag a list may also be words with commas between them.
+    /// The items of a list. In a variable a list may also be words with commas between them.
     pub(super) fn list(&self, expected: &str) -> Result<Vec<Value>, Problem> {
         match &self.value.shape {
             Shape::List(items) => Ok(items.clone()),

@@ -6,7 +6,7 @@ use super::secrets::SecretSource;
 use crate::queue::sqlite::{Durability, TableName};
 use crate::{plugins, worker};
 
-/// Everything that `jobq.toml`, the variables and the flags say, with defaults for what they do not say.
+/// Everything that `jobq.toml` and the variables say, with defaults for what they do not say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The file that was read; `None` where there is none and the built-in defaults hold.

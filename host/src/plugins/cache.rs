@@ -1,15 +1,15 @@
 //! Compiled code on disk, so that a component is compiled once per content and engine settings.
 //!
-//! The directory belongs to jobq alone (mode 0700): what lies in it is native code that will be run.
+//! The directory belongs to jobq alone (mode 0700), and the way to it to nobody else: what lies in it is native code that
+//! will be run.
 //! Each entry is the code and, beside it, the code's own SHA-256; an entry that does not match is compiled again.
 //!
 //! Daemons may share a directory. Nothing is locked: an entry is replaced whole, its code is the same whoever compiled
 //! it, one that vanishes between two looks is compiled again, and code that is in use stays mapped when its file goes.
 //! An entry's time is that of its last use, by which [`Cache::collect`] knows what nobody wants any more.
 
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
+
+use super::private::private_dir;
 
 /// How long an entry that nobody uses is kept: who goes back to an earlier version, or starts again after a holiday,
 /// need not compile.
@@ -35,9 +37,9 @@ impl Cache {
     /// Opens or creates the directory. One that cannot be trusted or written is not used, with a warning: everything is compiled anew then.
     pub fn open(dir: &Path) -> Self {
         match private_dir(dir) {
-            Ok(()) => Self { dir: Some(dir.to_path_buf()) },
+            Ok(dir) => Self { dir: Some(dir) },
             Err(error) => {
-                tracing::warn!("compiled plugins are not cached: `{}`: {error}", dir.display());
+                tracing::warn!("compiled plugins are not cached in `{}`: {error}", dir.display());
                 Self { dir: None }
             }
         }
@@ -135,26 +137,10 @@ impl Compiled {
 
 #[expect(unsafe_code, reason = "wasmtime cannot tell its own code from other bytes")]
 fn load(engine: &Engine, code: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: `private_dir` made sure that only this user can write the directory, `is_whole` that the file is what
-    // `keep` wrote there, and entries are replaced by rename, never in place, so the mapping does not change under us.
+    // SAFETY: `private_dir` made sure that only this user can write the directory and nobody else can put another in its
+    // place, `is_whole` that the file is what `keep` wrote there, and entries are replaced by rename, never in place, so the mapping does not change under us.
     // A different engine or version is refused by wasmtime itself.
     unsafe { Component::deserialize_file(engine, code) }
-}
-
-fn private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let meta = fs::metadata(dir)?;
-    if meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
-    }
-    if meta.mode() & 0o022 != 0 {
-        let reason = "others can write it, so that its code cannot be trusted; delete it, or `chmod 700` an empty one";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    }
-    if meta.mode() & 0o077 != 0 {
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
 }
 
 /// Sets the time of the last use; a directory that cannot be written has no need of it.
@@ -200,30 +186,15 @@ fn write_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn opened_with_mode(mode: u32) -> (tempfile::TempDir, Cache) {
+    fn opened() -> (tempfile::TempDir, Cache) {
         let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
         let cache = Cache::open(dir.path());
         (dir, cache)
     }
 
     #[test]
-    fn a_directory_that_others_can_write_is_not_trusted() {
-        for mode in [0o777, 0o770, 0o702] {
-            assert!(opened_with_mode(mode).1.dir.is_none(), "{mode:o}");
-        }
-    }
-
-    #[test]
-    fn a_directory_that_others_can_only_read_is_closed_to_them() {
-        let (dir, cache) = opened_with_mode(0o755);
-        assert!(cache.dir.is_some());
-        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
-    }
-
-    #[test]
     fn what_nobody_has_used_for_long_is_deleted_and_nothing_else() {
-        let (dir, cache) = opened_with_mode(0o700);
+        let (dir, cache) = opened();
         let long_ago = SystemTime::now() - KEPT;
         let write = |name: &str, time: SystemTime| {
             fs::write(dir.path().join(name), name).unwrap();
@@ -246,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_taken_from_the_cache_counts_as_used() {
-        let (dir, cache) = opened_with_mode(0o700);
+        let (dir, cache) = opened();
         let engine = Engine::default();
         let code = Compiled::new(&engine, b"\0asm\x0d\0\x01\0").unwrap();
         cache.put(&engine, "key", &code).unwrap();

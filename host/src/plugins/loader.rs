@@ -1,11 +1,14 @@
 //! From a file to a component that can run: read, hash, make a component of it, compile or take from the cache, type-check.
 //!
-//! In the daemon this happens on threads of low priority, smallest file first, so that a big plugin delays nobody.
+//! In the daemon this happens on threads that stand back, smallest file first, so that a big plugin delays nobody.
 
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -18,12 +21,25 @@ use crate::sandbox::{LoadError, Metering, Sandbox, componentize};
 /// The largest file that is taken for a plugin.
 const MAX_FILE: u64 = 256 << 20;
 
-/// The lowest scheduling priority: compiling must not slow what runs.
-const NICE: i32 = 19;
+/// A file up to this size is small: it is compiled in a second or two, where there is a core for it.
+const SMALL: u64 = 1 << 20;
 
-/// The largest file each thread takes. Those that take everything may all be busy with big ones for a minute; a small
-/// one finds the last thread free.
-const THREADS: [u64; 3] = [u64::MAX, u64::MAX, 2 << 20];
+/// The threads that compile. Big files take up to a minute, and only threads of their own, so that a small one finds
+/// another free.
+const THREADS: [Lane; 4] = [Lane::SMALL, Lane::SMALL, Lane::BIG, Lane::BIG];
+
+/// Which files a thread takes, and how far it stands back behind what runs.
+#[derive(Clone, PartialEq)]
+struct Lane {
+    sizes: RangeInclusive<u64>,
+    /// At the lowest priority, 19, a busy machine gives a thread next to nothing: seconds of work took half a minute.
+    nice: i32,
+}
+
+impl Lane {
+    const SMALL: Self = Self { sizes: 0..=SMALL, nice: 5 };
+    const BIG: Self = Self { sizes: SMALL + 1..=u64::MAX, nice: 10 };
+}
 
 /// Why a file cannot serve.
 #[derive(Debug, Error)]
@@ -53,6 +69,9 @@ pub enum LoadFileError {
     /// It is not a handler that this host can run.
     #[error(transparent)]
     Unfit(#[from] LoadError),
+    /// Something in the host does not stand it, which is a fault of the host.
+    #[error("jobq itself failed on it, which is a fault worth reporting: {0}")]
+    Panicked(String),
 }
 
 /// Loads one file on the calling thread.
@@ -119,17 +138,25 @@ pub(super) struct Loaded {
     pub(super) result: Result<Version, LoadFileError>,
 }
 
+/// What a thread does with an order.
+type Load = dyn Fn(&Order) -> Result<Version, LoadFileError> + Send + Sync;
+
 /// Background threads that load files.
 pub(super) struct Loader {
     shared: Arc<Shared>,
+    cache: Arc<Cache>,
 }
 
 struct Shared {
-    dir: PathBuf,
-    sandbox: Arc<Sandbox>,
-    cache: Cache,
-    orders: Mutex<Vec<Order>>,
-    ordered: Condvar,
+    load: Box<Load>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    orders: Vec<Order>,
+    closed: bool,
 }
 
 impl Loader {
@@ -140,68 +167,88 @@ impl Loader {
         cache: Cache,
         done: impl Fn(Loaded) + Clone + Send + 'static,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared { dir, sandbox, cache, orders: Mutex::default(), ordered: Condvar::new() });
-        for largest in THREADS {
-            let (shared, done) = (Arc::downgrade(&shared), done.clone());
-            std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, largest, done))?;
-        }
-        Ok(Self { shared })
+        let cache = Arc::new(cache);
+        let load = {
+            let cache = Arc::clone(&cache);
+            move |order: &Order| load_file(&dir.join(&order.name), order.metering, &sandbox, &cache)
+        };
+        Ok(Self { shared: start_threads(Box::new(load), done)?, cache })
     }
 
     /// Asks for a file to be loaded; an earlier order for it that nobody has begun is replaced.
     pub(super) fn order(&self, order: Order) {
-        let mut orders = self.shared.orders();
-        orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
-        orders.push(order);
-        // Whichever thread would be woken alone might not take it.
-        self.shared.ordered.notify_all();
+        self.shared.add(order);
     }
 
     /// Rids the cache of what nobody uses; `keys` are in use.
     pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
-        self.shared.cache.collect(keys);
+        self.cache.collect(keys);
     }
 }
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        self.shared.ordered.notify_all();
+        self.shared.close();
     }
+}
+
+fn start_threads(load: Box<Load>, done: impl Fn(Loaded) + Clone + Send + 'static) -> io::Result<Arc<Shared>> {
+    let shared = Arc::new(Shared { load, queue: Mutex::default(), changed: Condvar::new() });
+    for lane in THREADS {
+        let (shared, done) = (Arc::clone(&shared), done.clone());
+        std::thread::Builder::new().name("compile".into()).spawn(move || work(&shared, &lane, done))?;
+    }
+    Ok(shared)
 }
 
 impl Shared {
-    fn orders(&self) -> MutexGuard<'_, Vec<Order>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn add(&self, order: Order) {
+        let orders = &mut self.queue().orders;
+        orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
+        orders.push(order);
+        // Whichever thread would be woken alone might not take it.
+        self.changed.notify_all();
     }
 
-    /// The smallest file that waits and is no larger than `largest`, or `None` after a while without any.
-    fn next(&self, largest: u64) -> Option<Order> {
-        let find = |orders: &[Order]| smallest(orders.iter().map(|order| order.fingerprint.len), largest);
-        let (mut orders, _) = self
-            .ordered
-            .wait_timeout_while(self.orders(), std::time::Duration::from_secs(1), |orders| find(orders).is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        let at = find(&orders)?;
-        Some(orders.swap_remove(at))
+    fn close(&self) {
+        self.queue().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The smallest file that waits and is of one of these sizes, as soon as there is one; `None` when none will come.
+    fn next(&self, sizes: &RangeInclusive<u64>) -> Option<Order> {
+        let find = |queue: &Queue| smallest(queue.orders.iter().map(|order| order.fingerprint.len), sizes);
+        let idle = |queue: &mut Queue| !queue.closed && find(queue).is_none();
+        let mut queue = self.changed.wait_while(self.queue(), idle).unwrap_or_else(PoisonError::into_inner);
+        let at = find(&queue).filter(|_| !queue.closed)?;
+        Some(queue.orders.swap_remove(at))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Which of these sizes is the smallest, and no larger than `largest`.
-fn smallest(sizes: impl Iterator<Item = u64>, largest: u64) -> Option<usize> {
-    sizes.enumerate().filter(|(_, size)| *size <= largest).min_by_key(|(_, size)| *size).map(|(at, _)| at)
+/// Which of these files is the smallest, among those of one of `sizes`.
+fn smallest(files: impl Iterator<Item = u64>, sizes: &RangeInclusive<u64>) -> Option<usize> {
+    files.enumerate().filter(|(_, size)| sizes.contains(size)).min_by_key(|(_, size)| *size).map(|(at, _)| at)
 }
 
-fn work(shared: &Weak<Shared>, largest: u64, done: impl Fn(Loaded)) {
-    _ = rustix::process::setpriority_process(
-        rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid()),
-        NICE,
-    );
-    while let Some(shared) = shared.upgrade() {
-        if let Some(order) = shared.next(largest) {
-            let result = load_file(&shared.dir.join(&order.name), order.metering, &shared.sandbox, &shared.cache);
-            done(Loaded { order, result });
-        }
+fn work(shared: &Shared, lane: &Lane, done: impl Fn(Loaded)) {
+    let thread = rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid());
+    _ = rustix::process::setpriority_process(thread, lane.nice);
+    while let Some(order) = shared.next(&lane.sizes) {
+        // A file that makes the compiler panic must not take the thread with it: the next one would find none.
+        let result = catch_unwind(AssertUnwindSafe(|| (shared.load)(&order)));
+        let result = result.unwrap_or_else(|panic| Err(LoadFileError::Panicked(message(&*panic).to_owned())));
+        done(Loaded { order, result });
     }
+}
+
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
 #[cfg(test)]
@@ -209,16 +256,54 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
 
+    /// Generous: a slow machine must pass.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
     #[test]
-    fn small_files_come_first_and_one_thread_takes_no_others() {
-        let sizes = [20 << 20, 3 << 20, 1 << 20];
-        assert_eq!(smallest(sizes.into_iter(), u64::MAX), Some(2));
-        assert_eq!(smallest(sizes.into_iter().take(2), u64::MAX), Some(1));
-        assert_eq!(smallest(sizes.into_iter().take(2), 2 << 20), None);
-        assert!(THREADS.iter().any(|largest| *largest < 20 << 20) && THREADS.contains(&u64::MAX));
+    fn small_files_come_first_and_find_a_thread_when_big_ones_have_theirs() {
+        let files = [20 << 20, 3 << 20, 1 << 20];
+        assert_eq!(smallest(files.into_iter(), &Lane::BIG.sizes), Some(1));
+        assert_eq!(smallest(files.into_iter(), &Lane::SMALL.sizes), Some(2));
+        assert_eq!(smallest(files.into_iter().take(2), &Lane::SMALL.sizes), None);
+        for size in [0, SMALL, SMALL + 1, u64::MAX] {
+            assert_eq!(THREADS.iter().filter(|lane| lane.sizes.contains(&size)).count(), 2, "{size}");
+        }
+    }
+
+    fn order(dir: &Path, name: &str) -> Order {
+        std::fs::write(dir.join(name), "").unwrap();
+        Order {
+            name: name.to_owned(),
+            metering: Metering::Time,
+            fingerprint: Fingerprint::of(&dir.join(name)).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_panic_is_told_and_takes_no_thread_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let load = |order: &Order| match order.name.as_str() {
+            "sound.wasm" => Err(LoadFileError::Unsettled(PathBuf::new())),
+            name => panic!("{name} is too much"),
+        };
+        let (done, outcome) = mpsc::channel();
+        let shared = start_threads(Box::new(load), move |loaded| _ = done.send(loaded)).unwrap();
+        for number in 0..2 * THREADS.len() {
+            let name = format!("{number}.wasm");
+            shared.add(order(dir.path(), &name));
+            let Loaded { order, result } = outcome.recv_timeout(PATIENCE).expect("a thread that still works");
+            let Err(LoadFileError::Panicked(message)) = result else { panic!("it did not panic") };
+            assert_eq!((&order.name, message), (&name, format!("{name} is too much")));
+        }
+        shared.add(order(dir.path(), "sound.wasm"));
+        let result = outcome.recv_timeout(PATIENCE).expect("a thread that still works").result;
+        assert!(matches!(result, Err(LoadFileError::Unsettled(_))));
+        shared.close();
+        assert!(outcome.recv_timeout(PATIENCE).is_err_and(|error| error == mpsc::RecvTimeoutError::Disconnected));
     }
 
     #[test]

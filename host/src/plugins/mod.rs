@@ -6,6 +6,7 @@
 mod cache;
 mod loader;
 mod options;
+mod private;
 mod registry;
 mod scan;
 mod watch;

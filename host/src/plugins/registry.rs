@@ -27,6 +27,9 @@ const QUIET: Duration = Duration::from_millis(100);
 /// that is wanted after a long pause is not deleted just before.
 const COLLECT: Duration = Duration::from_secs(6 * 3600);
 
+/// What is said where a file cannot serve and another version can.
+const GOES_ON: &str = "the version before it goes on serving";
+
 /// One loaded plugin. Attempts hold on to the version they started with.
 pub struct Version {
     digest: [u8; 32],
@@ -97,7 +100,8 @@ pub struct Entry {
     pub state: State,
     /// Since when.
     pub since: SystemTime,
-    /// The version that serves; an older one while the newest file compiles or is broken.
+    /// The version that serves; an older one, of this file or of the one the settings named before, while this one
+    /// compiles or is broken.
     pub version: Option<Arc<Version>>,
 }
 
@@ -148,6 +152,7 @@ impl Registry {
             watch,
             files: BTreeMap::new(),
             units: BTreeMap::new(),
+            types: BTreeMap::new(),
             table: table.clone(),
             changes: changes.clone(),
         };
@@ -217,6 +222,13 @@ impl UnitState {
     }
 }
 
+/// What a type is to be served by, and what serves it until then.
+struct Wanted {
+    source: Source,
+    /// The version of the source before, until the one of this source serves or its file is taken away.
+    before: Option<Arc<Version>>,
+}
+
 /// The thread behind the registry: owns what is known of every file.
 struct Keeper {
     options: Options,
@@ -224,6 +236,7 @@ struct Keeper {
     watch: Watch,
     files: BTreeMap<FileName, Result<Fingerprint, String>>,
     units: BTreeMap<Unit, UnitState>,
+    types: BTreeMap<String, Wanted>,
     table: Arc<ArcSwap<Table>>,
     changes: Arc<watch::Sender<u64>>,
 }
@@ -234,7 +247,8 @@ impl Keeper {
         let mut next_collect = Instant::now();
         loop {
             if next_collect <= Instant::now() && self.is_loaded() {
-                self.loader.collect(self.units.values().filter_map(|unit| Some(unit.version.as_ref()?.key.as_str())));
+                let table = self.table.load();
+                self.loader.collect(table.values().filter_map(|entry| Some(entry.version.as_ref()?.key.as_str())));
                 next_collect = Instant::now() + COLLECT;
             }
             match inbox.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
@@ -243,7 +257,7 @@ impl Keeper {
                     if !self.loaded(*loaded) {
                         next_look = next_look.min(Instant::now() + QUIET);
                     }
-                    self.publish(&self.types());
+                    self.publish();
                     continue;
                 }
                 Ok(Message::Look) => hinted.store(false, Ordering::Release),
@@ -279,32 +293,60 @@ impl Keeper {
                 );
             }
         }
-        let types = self.types();
-        let wanted: BTreeSet<Unit> = types.values().map(|source| (source.file.clone(), source.metering)).collect();
-        self.units.retain(|unit, _| {
-            let stays = wanted.contains(unit);
-            if !stays && !self.files.contains_key(&unit.0) {
-                tracing::warn!("plugin `{}` is gone: its type is not served, and its jobs wait", unit.0);
-            }
-            stays
-        });
+        self.want(&known);
+        let wanted: BTreeSet<Unit> = self.types.values().map(|wanted| unit_of(&wanted.source)).collect();
+        self.units.retain(|unit, _| wanted.contains(unit));
         let mut at_rest = true;
         for unit in wanted {
             at_rest &= self.look_at(unit, &known);
         }
-        self.publish(&types);
+        self.publish();
         at_rest
+    }
+
+    /// Notes what is to serve each type. Where that is something else than before, the version that serves now goes on
+    /// until the new one is there; where somebody has taken the file away, it does not.
+    fn want(&mut self, known: &BTreeMap<FileName, Result<Fingerprint, String>>) {
+        let mut types = BTreeMap::new();
+        for (name, source) in self.sources() {
+            let is_gone = known.contains_key(&source.file) && !self.files.contains_key(&source.file);
+            let before = match self.types.remove(&name) {
+                _ if is_gone => None,
+                Some(wanted) if wanted.source == source => wanted.before,
+                Some(wanted) => self.version_of(&wanted).cloned(),
+                None => None,
+            };
+            types.insert(name, Wanted { source, before });
+        }
+        let ended = std::mem::replace(&mut self.types, types).into_values().map(|wanted| wanted.source.file);
+        for file in ended.filter(|file| !self.files.contains_key(file)) {
+            tracing::warn!("plugin `{file}` is gone: its type is not served, and its jobs wait");
+        }
+    }
+
+    /// What serves a type: the version of its source, or the one before as long as there is none.
+    fn version_of<'a>(&'a self, wanted: &'a Wanted) -> Option<&'a Arc<Version>> {
+        let unit = self.units.get(&unit_of(&wanted.source));
+        unit.and_then(|unit| unit.version.as_ref()).or(wanted.before.as_ref())
+    }
+
+    /// Whether all types that a unit is for are served by what was before it.
+    fn has_before(&self, unit: &Unit) -> bool {
+        let mut types = self.types.values().filter(|wanted| unit_of(&wanted.source) == *unit);
+        types.all(|wanted| wanted.before.is_some())
     }
 
     /// Orders one file if it is new and nobody is writing it. Returns whether it is at rest.
     fn look_at(&mut self, unit: Unit, known: &BTreeMap<FileName, Result<Fingerprint, String>>) -> bool {
+        let has_before = self.has_before(&unit);
         let state = self.units.entry(unit.clone()).or_default();
         let (name, metering) = unit;
         match self.files.get(&name) {
             None => {
                 *state = UnitState { state: state.state.take(), ..UnitState::default() };
                 if state.set(State::Missing) {
-                    tracing::warn!("plugin `{name}` is not there: its types are not served, and their jobs wait");
+                    let follows = if has_before { GOES_ON } else { "its types are not served, and their jobs wait" };
+                    tracing::warn!("plugin `{name}` is not there: {follows}");
                 }
             }
             Some(Err(reason)) => {
@@ -329,7 +371,9 @@ impl Keeper {
 
     /// Takes what the loader has done, unless the file has changed again meanwhile. Returns whether the file is at rest.
     fn loaded(&mut self, Loaded { order, result }: Loaded) -> bool {
-        let Some(unit) = self.units.get_mut(&(order.name.clone(), order.metering)) else { return true };
+        let unit = (order.name.clone(), order.metering);
+        let has_before = self.has_before(&unit);
+        let Some(unit) = self.units.get_mut(&unit) else { return true };
         if unit.fingerprint.as_ref() != Some(&order.fingerprint) {
             return true;
         }
@@ -347,8 +391,9 @@ impl Keeper {
                 return false;
             }
             Err(error) => {
-                let serving = if unit.version.is_some() { "; the version before it goes on serving" } else { "" };
-                tracing::error!("plugin `{}` does not load: {error}{serving}", order.name);
+                let is_served = has_before || unit.version.is_some();
+                let follows = if is_served { format!("; {GOES_ON}") } else { String::new() };
+                tracing::error!("plugin `{}` does not load: {error}{follows}", order.name);
                 unit.set(State::Broken(error.to_string()));
             }
         }
@@ -356,7 +401,7 @@ impl Keeper {
     }
 
     /// Every type: those the settings name, and those of files that no setting names.
-    fn types(&self) -> BTreeMap<String, Source> {
+    fn sources(&self) -> BTreeMap<String, Source> {
         let mut types = self.options.types.clone();
         let named: BTreeSet<&str> = self.options.types.values().map(|source| source.file.as_str()).collect();
         for file in self.files.keys().filter(|file| !named.contains(file.as_str())) {
@@ -368,13 +413,20 @@ impl Keeper {
         types
     }
 
-    fn publish(&self, types: &BTreeMap<String, Source>) {
-        let entry = |source: &Source| {
-            let unit = self.units.get(&(source.file.clone(), source.metering))?;
+    fn publish(&mut self) {
+        for wanted in self.types.values_mut() {
+            if self.units.get(&unit_of(&wanted.source)).is_some_and(|unit| unit.version.is_some()) {
+                wanted.before = None;
+            }
+        }
+        let entry = |wanted: &Wanted| {
+            let unit = self.units.get(&unit_of(&wanted.source))?;
             let (state, since) = unit.state.clone().unwrap_or((State::Compiling, SystemTime::now()));
-            Some(Entry { file: source.file.clone(), state, since, version: unit.version.clone() })
+            let version = self.version_of(wanted).cloned();
+            Some(Entry { file: wanted.source.file.clone(), state, since, version })
         };
-        let table: Table = types.iter().filter_map(|(name, source)| Some((name.clone(), entry(source)?))).collect();
+        let table: Table =
+            self.types.iter().filter_map(|(name, wanted)| Some((name.clone(), entry(wanted)?))).collect();
         if differs(&self.table.load(), &table) {
             self.table.store(Arc::new(table));
             self.changes.send_modify(|change| *change += 1);
@@ -384,10 +436,15 @@ impl Keeper {
 
 fn differs(old: &Table, new: &Table) -> bool {
     let same = |a: &Entry, b: &Entry| {
-        let version = |entry: &Entry| entry.version.as_ref().map(|version| version.digest);
+        // Two versions of one digest may run on different engines.
+        let version = |entry: &Entry| entry.version.as_ref().map(Arc::as_ptr);
         a.state == b.state && a.file == b.file && version(a) == version(b)
     };
     old.len() != new.len() || new.iter().any(|(name, entry)| !old.get(name).is_some_and(|other| same(entry, other)))
+}
+
+fn unit_of(source: &Source) -> Unit {
+    (source.file.clone(), source.metering)
 }
 
 /// `[A-Za-z0-9_.-]{1,64}`, the rule for job types. Stands in the queue too, which this room does not know; a test holds them together.

@@ -329,11 +329,13 @@ impl NewJob {
 pub struct JobRef(i64);
 
 impl JobRef {
-    pub(in crate::queue) const fn from_seq(seq: i64) -> Self {
+    /// For backends: the row with this number in the order of insertion.
+    pub const fn from_seq(seq: i64) -> Self {
         Self(seq)
     }
 
-    pub(in crate::queue) const fn seq(self) -> i64 {
+    /// For backends: what it was made from.
+    pub const fn seq(self) -> i64 {
         self.0
     }
 }

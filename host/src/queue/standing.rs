@@ -5,6 +5,7 @@
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -20,7 +21,7 @@ pub struct StandingClaim(Arc<Mutex<State>>);
 enum State {
     Open(Claim, StandingAnswer),
     Withdrawn,
-    Taken,
+    Taken(Instant),
 }
 
 impl StandingClaim {
@@ -41,15 +42,18 @@ impl StandingClaim {
         is_open
     }
 
-    /// Whether it was taken back, and so has no answer.
-    pub fn is_withdrawn(&self) -> bool {
-        matches!(*self.lock(), State::Withdrawn)
+    /// When the store took it, to make it in a transaction that began later; `None` while it has not.
+    pub fn taken_at(&self) -> Option<Instant> {
+        match *self.lock() {
+            State::Taken(at) => Some(at),
+            State::Open(..) | State::Withdrawn => None,
+        }
     }
 
     /// For the store: what is to be claimed, and whom to tell; `None` when it was withdrawn.
     pub fn take(&self) -> Option<(Claim, StandingAnswer)> {
         let mut state = self.lock();
-        match mem::replace(&mut *state, State::Taken) {
+        match mem::replace(&mut *state, State::Taken(Instant::now())) {
             State::Open(claim, answer) => Some((claim, answer)),
             other => {
                 *state = other;

@@ -81,29 +81,32 @@ pub trait Store: Send + Sync + 'static {
         policies: Arc<Policies>,
     ) -> Result<Moved, StoreError>;
 
-    /// Registers a worker: from here on its death can be proved, where the backend can do that.
+    /// Registers a worker before its first claim: from here on its death can be proved, where the backend can do that.
     async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
         _ = worker;
         Ok(())
     }
 
     /// Notes that the guest of this lease starts now. Cheap and without a transaction; outlives the process, not the machine.
+    /// A guest of a registered worker that starts without it counts as not started if the worker dies.
     fn started(&self, lease: &Lease) {
         _ = lease;
     }
 
-    /// The end of the attempt is on record, or it never will be: what [`started`](Self::started) noted is no longer needed.
+    /// The end of the attempt is on record, or its lease no longer holds: what [`started`](Self::started) noted is no longer
+    /// needed. Not to be called for an attempt whose end could not be recorded: it is for the note to tell that it was one.
     fn ended(&self, lease: &Lease) {
         _ = lease;
     }
 
-    /// Ends at most `limit` attempts that nobody will end any more: those whose lease has expired, whose worker is proved dead,
-    /// or whose lease lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They failed (`lost`);
-    /// where the guest is proved not to have started, the job is pending again at its place and nothing is counted.
+    /// Ends at most `limit` attempts that nobody will end any more: those whose worker is proved dead and, with `max_lease`, those
+    /// whose lease has expired, or lies further ahead than `max_lease`, which no daemon grants (the clock was set back). They
+    /// failed (`lost`); where the guest is proved not to have started, the job is pending again at its place and nothing is
+    /// counted.
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError>;
 
@@ -115,9 +118,12 @@ pub trait Store: Send + Sync + 'static {
     async fn prunable(&self, retention: Retention) -> Result<Selected, StoreError>;
 
     /// Returns once somebody, this process included, has written after `since`, and with what to ask for next; at once where that
-    /// has happened already, and for [`ChangeCursor::default`]. Whoever gives up waiting misses nothing. A backend that has to
-    /// look does so every `pace`.
-    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError>;
+    /// has happened already, and for [`ChangeCursor::default`]. Whoever gives up waiting misses nothing. A backend that is told
+    /// of changes looks for itself every `net`, one that is not every `pace`.
+    ///
+    /// # Errors
+    /// Only those that [are fatal](StoreError::is_fatal), and [`StoreError::Closed`].
+    async fn change(&self, since: ChangeCursor, pace: Duration, net: Duration) -> Result<ChangeCursor, StoreError>;
 
     /// The unfinished job that holds `key`, leaving out the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;
@@ -143,7 +149,7 @@ pub trait Store: Send + Sync + 'static {
     /// What an operator should know about the place the queue is kept in, if anything. Cheap.
     ///
     /// # Errors
-    /// [`StoreError::Gone`] when what was opened is no longer there.
+    /// Those that [are fatal](StoreError::is_fatal).
     async fn health(&self) -> Result<Option<String>, StoreError>;
 
     /// Writes what a daemon is and serves, for the command line to read; replaces its earlier report.
@@ -177,6 +183,9 @@ pub enum StoreError {
     /// Somebody deleted or replaced the database while it was open.
     #[error("`{0}` was deleted or replaced while it was open; what is written now is lost")]
     Gone(String),
+    /// What is in the database contradicts itself: the disk, or somebody who writes to the file and is not SQLite.
+    #[error("the database is damaged: {0}\nhint: stop every program that uses it, and restore a backup")]
+    Corrupt(String),
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
@@ -186,5 +195,10 @@ impl StoreError {
     /// Whether the same call may succeed later without anything changing but time and disk space.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Busy | Self::Full(_) | Self::ReadOnly(_) | Self::Failed(_))
+    }
+
+    /// Whether nothing that is written from here on will last, so that a daemon must end.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Gone(_) | Self::Corrupt(_))
     }
 }

@@ -76,12 +76,16 @@ impl DebugInfo {
         None
     }
 
-    /// The line of the source for each address, `src/lib.rs:12:5`, where it is known.
+    /// The line of the source for each address, `src/lib.rs:12:5`, where it is known; none where nobody wants them any
+    /// more when their turn has come.
     ///
     /// Only the tables of lines are read. The tree of functions would tell which were inlined, but whoever walks it follows
     /// a hostile file as deep as that likes.
-    pub(super) fn places(&self, addresses: &[Address]) -> Vec<Option<String>> {
+    pub(super) fn places(&self, addresses: &[Address], is_wanted: impl Fn() -> bool) -> Vec<Option<String>> {
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_wanted() {
+            return Vec::new();
+        }
         let started = Instant::now();
         let section = |id: gimli::SectionId| {
             let bytes = self.sections.get(id.name()).map_or(&[][..], Vec::as_slice);

@@ -66,7 +66,7 @@ impl Sandbox {
         let duration = start.elapsed();
         let frames = match &end {
             Ok(_) => String::new(),
-            Err(error) => trace::frames(error, plugin.debug_info()).await,
+            Err(error) => trace::frames(error, plugin.debug_info(), output.tap()).await,
         };
         report(plugin, limits, duration, &store, &output, end, &frames)
     }

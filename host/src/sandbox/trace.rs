@@ -1,10 +1,16 @@
 //! A guest's last moment, as text for the people who wrote it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::oneshot;
 use wasmtime::{Error, FrameInfo, WasmBacktrace};
 
 use super::debug_info::{Address, DebugInfo};
+use super::tap::Tap;
+
+/// How long a guest that has ended keeps its slot for the lines of its trace.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes of the name of a frame; generic Rust and C++ names grow long.
 const LONGEST_NAME: usize = 200;
@@ -19,10 +25,13 @@ const MOST_FRAMES: usize = 40;
 const MACHINERY: [&str; 4] = ["std::", "core::", "alloc::", "__rustc::"];
 
 /// The functions the guest was in, innermost first, one a line, with file and line where they are known; empty where
-/// nothing is.
-pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>) -> String {
+/// nothing is. Whoever is stopped waits for no lines.
+pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>, tap: &Tap) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let places = places(addresses(backtrace), debug_info).await;
+    let places = match debug_info {
+        Some(debug_info) => in_time(places(addresses(backtrace), Arc::clone(debug_info)), tap).await,
+        None => Vec::new(),
+    };
     let places = places.into_iter().chain(std::iter::repeat(None));
     let names = backtrace.frames().iter().map(name);
     let frames: Vec<Frame> = names.zip(places).map(|(name, place)| Frame { name, place }).collect();
@@ -41,10 +50,31 @@ fn lines(frames: &[Frame]) -> String {
     told.collect()
 }
 
-/// Looks up lines away from the threads that run guests.
-async fn places(addresses: Vec<Address>, debug_info: Option<&Arc<DebugInfo>>) -> Vec<Option<String>> {
-    let Some(debug_info) = debug_info.map(Arc::clone) else { return Vec::new() };
-    tokio::task::spawn_blocking(move || debug_info.places(&addresses)).await.unwrap_or_default()
+/// What `work` finds, and nothing where that takes too long or somebody loses patience.
+async fn in_time<T: Default>(work: impl Future<Output = T>, tap: &Tap) -> T {
+    tokio::select! {
+        biased;
+        () = tap.wait_for_stop() => T::default(),
+        found = work => found,
+        () = tokio::time::sleep(PATIENCE) => T::default(),
+    }
+}
+
+/// Looks up lines away from the threads that run guests. Those of the runtime that may block are not the place either:
+/// a dead file system may hold all of them.
+async fn places(addresses: Vec<Address>, debug_info: Arc<DebugInfo>) -> Vec<Option<String>> {
+    let (found, places) = oneshot::channel();
+    let look_up = move || {
+        let places = debug_info.places(&addresses, || !found.is_closed());
+        _ = found.send(places);
+    };
+    match std::thread::Builder::new().name("trace".into()).spawn(look_up) {
+        Ok(_) => places.await.unwrap_or_default(),
+        Err(error) => {
+            tracing::warn!("a trap is told without its lines: no thread to look them up: {error}");
+            Vec::new()
+        }
+    }
 }
 
 fn addresses(backtrace: &WasmBacktrace) -> Vec<Address> {
@@ -127,7 +157,17 @@ pub(super) fn story(last_words: &str, error: &Error, frames: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, lines, readable};
+    use super::{Frame, Tap, in_time, lines, readable};
+
+    #[tokio::test]
+    async fn a_look_up_that_does_not_end_is_left_after_a_while_and_at_a_stop() {
+        let tap = Tap::default();
+        assert_eq!(in_time(std::future::ready(7), &tap).await, 7);
+        assert_eq!(in_time(std::future::pending::<u32>(), &tap).await, 0);
+        tap.stop();
+        let unasked = std::future::poll_fn(|_| panic!("nobody wants it"));
+        assert_eq!(in_time::<u32>(unasked, &tap).await, 0);
+    }
 
     #[test]
     fn hashes_are_left_out_of_names() {

@@ -2,26 +2,30 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
 use super::Options;
+use super::machine::retention::Retention;
 use super::pool::Shared;
 
-/// How often finished jobs are looked at.
-const ROUND: Duration = Duration::from_secs(60);
-
-/// Jobs deleted in one transaction.
+/// Jobs deleted in one transaction, at most.
 const BATCH: usize = 500;
-
-/// The pause between two batches, so that others get their turn.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Cleans up, for ever.
 pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+    let mut machine = Retention::new(Instant::now());
     let mut told = BTreeSet::new();
     loop {
+        tokio::select! {
+            biased;
+            () = shared.jumped_ahead.notified() => {
+                machine.jumped_ahead(options.borrow().lease, Instant::now());
+                continue;
+            }
+            () = tokio::time::sleep_until(machine.next().into()) => {}
+        }
         let retention = options.borrow().retention;
         let more = match shared.store.prune(retention, BATCH).await {
             Ok(pruned) => {
@@ -34,9 +38,10 @@ pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Opti
             }
             Err(error) => {
                 tracing::warn!("cannot delete old jobs: {error}");
+                shared.note(&error);
                 false
             }
         };
-        tokio::time::sleep(if more { PAUSE } else { ROUND }).await;
+        machine.deleted(more, Instant::now());
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Options;
 use super::pool::Shared;
-use crate::queue::{Daemon, StoreError, Timestamp};
+use crate::queue::{Daemon, Timestamp};
 
 /// How often it is told when nothing changes; whoever was not heard of for some of these is taken for gone.
 const BEAT: Duration = Duration::from_secs(5);
@@ -24,10 +24,7 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<O
         match shared.store.health().await {
             Ok(remark) if remark.is_some() && told.is_none() => told = remark.inspect(|text| tracing::warn!("{text}")),
             Ok(remark) => told = told.and(remark),
-            Err(error @ StoreError::Gone(_)) => {
-                tracing::error!("{error}");
-                return shared.gone.cancel();
-            }
+            Err(error) if error.is_fatal() => return shared.note(&error),
             Err(error) => tracing::warn!("cannot look after the queue: {error}"),
         }
         let daemon = portrait(&shared, &options.borrow().clone());
@@ -48,7 +45,7 @@ fn portrait(shared: &Shared, options: &Options) -> Daemon {
         started_at: shared.started_at,
         seen_at: Timestamp::now(),
         slots: options.concurrency.get(),
-        busy: u32::try_from(shared.live.taps().len()).unwrap_or(u32::MAX),
+        busy: u32::try_from(shared.leases().running().count()).unwrap_or(u32::MAX),
         plugins,
     }
 }

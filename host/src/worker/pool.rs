@@ -1,8 +1,8 @@
 //! The pool as its owner sees it: started, woken, reconfigured, stopped. What it does all day is the `dispatcher`'s.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc, watch};
@@ -10,17 +10,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::dispatcher::Dispatcher;
+use super::dispatcher::{Dispatcher, Report};
 use super::lanes::Lanes;
-use super::live::Live;
-use super::{Handlers, Options, Rules, cleaner, herald, keeper};
-use crate::queue::{ChangeCursor, Claims, JobType, Store, StoreError, Timestamp, WorkerName};
+use super::machine::leases::Leases;
+use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
+use super::{Handlers, Options, Rules, cleaner, heartbeat, herald};
+use crate::queue::{ChangeCursor, Store, StoreError, Timestamp, WorkerName};
+use crate::sandbox::Tap;
 
-/// What the last second of a shutdown is left for writing down what was stopped.
-const LAST_WRITES: Duration = Duration::from_millis(600);
-
-/// How long signing off may take; whoever does not is taken for gone a little later.
-const SIGN_OFF: Duration = Duration::from_millis(200);
+/// The pause after a look for changes that failed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a pool is made of.
 pub struct Setup {
@@ -58,7 +57,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) rules: ArcSwap<Rules>,
-    pub(super) live: Live,
+    leases: Mutex<Leases<Arc<Tap>>>,
     pub(super) attempts: TaskTracker,
     pub(super) lanes: Lanes,
     pub(super) recorded: AtomicU64,
@@ -71,27 +70,35 @@ pub(super) struct Shared {
     pub(super) started_at: Timestamp,
     /// Says that there may be work to claim.
     pub(super) wake: Notify,
-    pub(super) events: mpsc::UnboundedSender<Event>,
+    /// Says that the wall clock was set ahead.
+    pub(super) jumped_ahead: Notify,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
 }
 
-/// What happens to a pool.
-pub(super) enum Event {
-    /// A guest has ended; its slot is free.
-    Ended { job_type: JobType, took: Duration },
-    /// A claim has been answered.
-    Claimed { answer: Result<Claims, StoreError>, wake: u64 },
+impl Shared {
+    pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<Tap>>> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the pool where `error` means that what it writes is lost.
+    pub(super) fn note(&self, error: &StoreError) {
+        if error.is_fatal() && !self.gone.is_cancelled() {
+            tracing::error!("{error}");
+            self.gone.cancel();
+        }
+    }
 }
 
 impl Pool {
     /// Starts claiming. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
         let Setup { store, handlers, options } = setup;
-        let (events, inbox) = mpsc::unbounded_channel();
+        let (reports, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             store,
             handlers,
             rules: ArcSwap::from_pointee(options.rules.clone()),
-            live: Live::default(),
+            leases: Mutex::default(),
             attempts: TaskTracker::new(),
             lanes: Lanes::default(),
             recorded: AtomicU64::new(0),
@@ -100,16 +107,16 @@ impl Pool {
             worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
             wake: Notify::new(),
-            events,
+            jumped_ahead: Notify::new(),
+            reports,
         });
         let (options, current) = watch::channel(Arc::new(options));
         let (stopping, chores_over, chores) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
         let chore = |task: BoxedChore| _ = chores.spawn(chores_over.clone().run_until_cancelled_owned(task));
-        chore(Box::pin(keeper::keep(shared.clone(), current.clone())));
+        chore(Box::pin(heartbeat::beat(shared.clone(), current.clone())));
         chore(Box::pin(cleaner::clean(shared.clone(), current.clone())));
         chore(Box::pin(herald::announce(shared.clone(), current.clone())));
         chore(Box::pin(look_for_changes(shared.clone(), current.clone())));
-        chore(Box::pin(look_at_handlers(shared.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
         Self { shared, options, stopping, dispatcher, chores, chores_over }
@@ -150,7 +157,6 @@ impl Pool {
     pub fn reconfigure(&self, options: Options) {
         self.shared.rules.store(Arc::new(options.rules.clone()));
         self.options.send_replace(Arc::new(options));
-        self.shared.wake.notify_one();
     }
 
     /// Stops: claims nothing more, gives back what has not started, lets running attempts end within the grace of the
@@ -158,7 +164,7 @@ impl Pool {
     ///
     /// Returns within the grace plus one second, whatever the guests do.
     pub async fn stop(self, at_once: CancellationToken) {
-        let grace = self.options.borrow().shutdown_grace;
+        let mut machine = Shutdown::begin(self.options.borrow().shutdown_grace, Instant::now());
         self.stopping.cancel();
         let shared = &self.shared;
         let all_ended = async {
@@ -167,14 +173,20 @@ impl Pool {
             shared.attempts.wait().await;
         };
         tokio::pin!(all_ended);
-        let in_time = tokio::select! {
-            () = &mut all_ended => true,
-            () = tokio::time::sleep(grace) => false,
-            () = at_once.cancelled() => false,
-        };
-        if !in_time {
-            shared.live.taps().into_iter().for_each(|(_, tap)| tap.stop());
-            _ = tokio::time::timeout(LAST_WRITES, all_ended).await;
+        let mut hurried = false;
+        while let Some(wake_at) = machine.wake_at() {
+            let event = tokio::select! {
+                biased;
+                () = &mut all_ended => Event::AllEnded,
+                () = at_once.cancelled(), if !hurried => {
+                    hurried = true;
+                    Event::Hurry
+                }
+                () = tokio::time::sleep_until(wake_at.into()) => Event::Tick,
+            };
+            if machine.on(event, Instant::now()) == Action::StopGuests {
+                shared.leases().close().into_iter().for_each(|tap| tap.stop());
+            }
         }
         self.chores_over.cancel();
         self.chores.close();
@@ -197,29 +209,30 @@ fn worker_name() -> String {
 /// Wakes the pool when somebody has written to the queue.
 async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) {
     let mut seen = ChangeCursor::default();
+    let mut trouble: Option<String> = None;
     loop {
-        let pace = options.borrow_and_update().poll_interval;
+        let (pace, net) = {
+            let options = options.borrow_and_update();
+            (options.poll_interval, options.max_poll_interval)
+        };
         let change = tokio::select! {
-            change = shared.store.change(seen, pace) => change,
+            change = shared.store.change(seen, pace, net) => change,
             Ok(()) = options.changed() => continue,
         };
         match change {
-            Ok(newest) => {
-                seen = newest;
+            Ok(cursor) => {
+                (seen, trouble) = (cursor, None);
                 shared.wake.notify_one();
             }
             Err(error) => {
-                tracing::warn!("cannot look for new jobs: {error}");
-                tokio::time::sleep(pace).await;
+                let text = error.to_string();
+                if trouble.as_ref() != Some(&text) {
+                    tracing::warn!("cannot look for new jobs, trying again: {text}");
+                }
+                trouble = Some(text);
+                shared.note(&error);
+                tokio::time::sleep(LOOK_AGAIN.max(pace)).await;
             }
         }
-    }
-}
-
-/// Wakes the pool when a handler has come or gone.
-async fn look_at_handlers(shared: Arc<Shared>) {
-    let mut changes = shared.handlers.changes();
-    while changes.changed().await.is_ok() {
-        shared.wake.notify_one();
     }
 }

@@ -5,9 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Verdict, decide};
+use super::dispatcher::Report;
 use super::follow_up::Outbox;
-use super::pool::{Event, Shared};
-use super::{Handler, Rule, keeper};
+use super::machine::dispatch::Event;
+use super::machine::leases::Start;
+use super::pool::Shared;
+use super::{Handler, Rule, heartbeat, release};
 use crate::queue::{Claimed, Failure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
 use crate::sandbox::{self, Call, Limits, Tap};
 
@@ -22,11 +25,18 @@ pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn 
 }
 
 async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>, tap: Arc<Tap>) {
-    let slot = Slot { shared: &shared, job: &job, started: Instant::now() };
-    let _lease = Held { shared: &shared, lease: job.lease.clone() };
-    if !shared.live.start(&job.lease, &tap) {
-        return;
+    let mut slot = Slot { shared: &shared, job: &job, started: None };
+    let _lease = Held { shared: &shared, lease: &job.lease };
+    let start = shared.leases().start(&job.lease, &tap, Instant::now());
+    match start {
+        Start::Go => slot.started = Some(Instant::now()),
+        Start::Lost => return,
+        Start::TooLate => {
+            drop(slot);
+            return release::release(&shared, vec![job.lease.clone()]).await;
+        }
     }
+    shared.store.started(&job.lease);
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease.clone()));
@@ -64,7 +74,7 @@ async fn run(
     receipt.fuel = report.fuel;
     receipt.peak_memory = Some(report.peak_memory).filter(|peak| *peak > 0);
     receipt.digest = handler.digest();
-    receipt.lines = keeper::lines(&tap);
+    receipt.lines = heartbeat::lines(&tap);
     (report.outcome, receipt)
 }
 
@@ -80,11 +90,13 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
     loop {
         match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
             Ok(Recorded::Yes) => {
+                shared.store.ended(&receipt.lease);
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
                 shared.news.notify_waiters();
                 return;
             }
             Ok(Recorded::LeaseLost) => {
+                shared.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
                 return;
             }
@@ -99,6 +111,7 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
             }
             Err(error) => {
                 tracing::error!("cannot record how attempt {:?} ended: {error}", receipt.lease);
+                shared.note(&error);
                 return;
             }
         }
@@ -127,28 +140,33 @@ async fn write(
     }
 }
 
-/// The slot of a running guest: free again when this is dropped, even by a panic.
+/// The slot of an attempt: free again when this is dropped, even by a panic.
 struct Slot<'a> {
     shared: &'a Shared,
     job: &'a Claimed,
-    started: Instant,
+    /// When its guest started.
+    started: Option<Instant>,
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let event = Event::Ended { job_type: self.job.job_type.clone(), took: self.started.elapsed() };
-        _ = self.shared.events.send(event);
+        let job_type = self.job.job_type.clone();
+        let event = match self.started {
+            Some(started) => Event::Ended { job_type, took: started.elapsed() },
+            None => Event::NotStarted(job_type),
+        };
+        _ = self.shared.reports.send(Report::Event(event));
     }
 }
 
 /// A lease that is kept alive until this is dropped, even by a panic; after one it expires and the attempt counts as lost.
 struct Held<'a> {
     shared: &'a Shared,
-    lease: Lease,
+    lease: &'a Lease,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.shared.live.remove(&self.lease);
+        self.shared.leases().remove(self.lease);
     }
 }

@@ -3,8 +3,10 @@
 mod cleaning;
 mod deferred;
 mod open;
+mod place;
 mod schema;
 mod sharing;
+mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;

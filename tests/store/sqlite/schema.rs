@@ -183,7 +183,7 @@ async fn a_running_job_without_an_end_of_its_lease_is_rescued() {
     let file = File::new();
     let store = file.store();
     file.foreign().execute("INSERT INTO jobs (type, status) VALUES ('work', 'running')", []).unwrap();
-    let rescued = store.rescue(crate::store::policies(), crate::store::DAY, 9).await.unwrap();
+    let rescued = store.rescue(crate::store::policies(), Some(crate::store::DAY), 9).await.unwrap();
     assert_eq!(rescued.iter().map(|job| job.status).collect::<Vec<_>>(), [Status::Failed]);
 }
 

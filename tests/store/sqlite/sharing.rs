@@ -23,14 +23,15 @@ async fn what_one_store_writes_the_other_claims() {
 #[tokio::test]
 async fn a_write_from_elsewhere_is_seen_once() {
     const PACE: Duration = Duration::from_millis(1);
+    const NET: Duration = PACE;
     let file = File::new();
     let (one, two) = (file.store(), file.store());
-    let seen = one.change(ChangeCursor::default(), PACE).await.unwrap();
+    let seen = one.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     two.enqueue(vec![job("work")]).await.unwrap();
-    let seen = one.change(seen, PACE).await.unwrap();
-    assert!(timeout(Duration::from_millis(50), one.change(seen, PACE)).await.is_err());
+    let seen = one.change(seen, PACE, NET).await.unwrap();
+    assert!(timeout(Duration::from_millis(50), one.change(seen, PACE, NET)).await.is_err());
     file.foreign().execute("INSERT INTO jobs (type) VALUES ('work')", []).unwrap();
-    one.change(seen, PACE).await.unwrap();
+    one.change(seen, PACE, NET).await.unwrap();
 }
 
 #[tokio::test]
@@ -63,7 +64,7 @@ async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
     foreign.execute_batch("BEGIN IMMEDIATE; INSERT INTO jobs (type) VALUES ('foreign')").unwrap();
 
     assert!(store.claim(claim("work", 9)).await.unwrap().jobs.is_empty());
-    store.change(ChangeCursor::default(), Duration::from_millis(1)).await.unwrap();
+    store.change(ChangeCursor::default(), Duration::from_millis(1), Duration::from_millis(1)).await.unwrap();
     let writes: Vec<_> = (0..50)
         .map(|_| {
             let store = store.clone();
@@ -111,4 +112,31 @@ async fn a_reader_that_never_ends_blocks_nobody() {
     let after: i64 = foreign.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
     assert_eq!((before, after), (0, 0));
     store.close().await;
+}
+
+/// Foreign commits with `synchronous=FULL` are written long before they are visible: the disk is in between.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn foreign_commits_are_noticed_without_polling() {
+    const NEVER: Duration = Duration::from_secs(3600);
+    let file = File::new();
+    let store = file.store();
+    let foreign = file.foreign();
+    let mut seen = ChangeCursor::default();
+    for size in (0..40).map(|round| round * 50) {
+        // Otherwise it might be found by the look that each who comes to wait is given, or by those that follow a change.
+        let change = loop {
+            let mut change = Box::pin(store.change(seen, NEVER, NEVER));
+            match timeout(Duration::from_millis(120), &mut change).await {
+                Ok(change) => seen = change.unwrap(),
+                Err(_) => break change,
+            }
+        };
+        foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for _ in 0..=size {
+            foreign.execute("INSERT INTO jobs (type) VALUES ('work')", []).unwrap();
+        }
+        foreign.execute_batch("COMMIT").unwrap();
+        seen = timeout(Duration::from_secs(60), change).await.expect("nobody looked").unwrap();
+    }
 }

@@ -1,4 +1,4 @@
-//! `jobq bench latency`: from enqueue to the first instruction of the handler, while idle and at half load,
+//! `jobq bench latency`: from enqueue to the first instruction of the handler, while idle, at half load and at full load,
 //! enqueued by the daemon's own process and by another one.
 
 use std::num::NonZeroUsize;
@@ -25,14 +25,16 @@ use crate::cli::exit::{Code, Failure};
 use crate::cli::output::{self, Column};
 use crate::cli::parse::positive;
 use crate::queue::Store;
+use crate::queue::sqlite::rusqlite as sql;
 use crate::worker::Options;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
 The clock starts before the job is enqueued and stops when its handler is heard for the first
-time; in between are two commits, of the enqueue and of the claim; one, where a claim of the same process stands by. At half load, jobs that do
-nothing come at half of the rate that the same pool reached just before. Another process only
-inserts, as plain SQL does: the daemon sees it within its poll_interval.
+time; in between are two commits, of the enqueue and of the claim; one, where a claim of the same
+process stands by. At half load, jobs that do nothing come at half of the rate that the same pool
+reached just before; at full load, as soon as others have ended. Another process inserts by plain
+SQL, with a busy timeout of 5 s.
 
 Examples:
   jobq bench latency
@@ -41,8 +43,17 @@ Examples:
 /// The pauses between two samples: of different length, so that they do not fall in step with anything.
 const PAUSES: std::ops::Range<u64> = 10..60;
 
+/// How the other process enqueues.
+const INSERT: &str = "INSERT INTO jobs (type, payload) VALUES (?1, ?2)";
+
+/// How long the other process waits for the database, as most libraries have it.
+const STRANGERS_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How often the jobs of the load come.
 const BEAT: Duration = Duration::from_millis(5);
+
+/// Jobs of the load that have not ended, at full load.
+const OUTSTANDING: usize = 256;
 
 /// How long the last sample may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -75,10 +86,13 @@ pub(in crate::cli) struct StrangerArgs {
 struct Report {
     idle: Sources,
     half_load: Sources,
+    full_load: Sources,
     /// What full load was.
     full_load_jobs_per_s: f64,
     /// What half load became.
     half_load_jobs_per_s: f64,
+    /// What full load was while others wrote.
+    shared_load_jobs_per_s: f64,
     commits_in_between: u32,
     fsync_ms: f64,
     fsyncs_per_s: f64,
@@ -111,13 +125,15 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 
 /// The other process: enqueues timed jobs, one after the other.
 pub(in crate::cli) fn run_stranger(args: &StrangerArgs, context: &Context) -> anyhow::Result<Code> {
-    let store = rig::open(&args.home, args.durability)?;
+    let stranger = sql::Connection::open(args.home.join(rig::DATABASE))?;
+    stranger.busy_timeout(STRANGERS_PATIENCE)?;
+    stranger.pragma_update(None, "synchronous", args.durability.word())?;
     context.block_on(async {
         for _ in 0..args.samples {
             pause().await;
-            store.enqueue(vec![timed_job()?]).await?;
+            let job = timed_job()?;
+            stranger.execute(INSERT, (job.job_type.as_str(), job.payload.as_str()))?;
         }
-        store.close().await;
         Ok(Code::Ok)
     })
 }
@@ -138,23 +154,26 @@ async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Resul
     let idle = bench.sources().await?;
     let load = Load { jobs: args.jobs, outstanding: NonZeroUsize::MIN.saturating_add(255), batch: NonZeroUsize::MIN };
     let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&rig, &noop).await?.total);
-    let feeder = Feeder::start(&rig, &noop, full_load_jobs_per_s / 2.0);
-    let half_load = bench.sources().await?;
-    let (fed, half_load_jobs_per_s) = feeder.stop().await?;
+    let half = Rate::PerSecond(full_load_jobs_per_s / 2.0);
+    let (half_load, half) = beside(&rig, &noop, half, bench.sources()).await?;
+    rig.await_ends((args.jobs.get() + half.jobs + 4 * args.samples.get()) as u64).await?;
+    let (full_load, full) = beside(&rig, &noop, Rate::Outstanding(OUTSTANDING), bench.sources()).await?;
 
-    let samples = args.samples.get();
-    rig.await_ends((args.jobs.get() + fed + 4 * samples) as u64).await?;
+    let (samples, fed) = (args.samples.get(), args.jobs.get() + half.jobs + full.jobs);
+    rig.await_ends((fed + 6 * samples) as u64).await?;
     let remains = rig.stop().await;
     let deliveries = vec![
-        Delivery::check(&remains.store, &noop, args.jobs.get() + fed).await?,
-        Delivery::check(&remains.store, &timed, 4 * samples).await?,
+        Delivery::check(&remains.store, &noop, fed).await?,
+        Delivery::check(&remains.store, &timed, 6 * samples).await?,
     ];
     remains.store.close().await;
     let report = Report {
         idle,
         half_load,
+        full_load,
         full_load_jobs_per_s,
-        half_load_jobs_per_s,
+        half_load_jobs_per_s: half.per_s,
+        shared_load_jobs_per_s: full.per_s,
         commits_in_between: 2,
         fsync_ms: 1e3 / fsyncs_per_s,
         fsyncs_per_s,
@@ -213,41 +232,62 @@ impl Bench<'_> {
     }
 }
 
-/// Enqueues jobs at a steady rate until it is stopped.
-struct Feeder {
-    task: tokio::task::JoinHandle<anyhow::Result<usize>>,
-    over: CancellationToken,
-    started: Instant,
+/// How many jobs the load is.
+#[derive(Clone, Copy)]
+enum Rate {
+    PerSecond(f64),
+    /// So many that have not ended.
+    Outstanding(usize),
 }
 
-impl Feeder {
-    fn start(rig: &Rig, subject: &Subject, per_s: f64) -> Self {
-        let (store, waker, over) = (rig.store.clone(), rig.pool.waker(), CancellationToken::new());
-        let (subject, stop, started) = (subject.clone(), over.clone(), Instant::now());
-        let task = tokio::spawn(async move {
-            let mut beat = tokio::time::interval(BEAT);
-            let mut fed = 0;
-            while !stop.is_cancelled() {
-                beat.tick().await;
-                let due = (started.elapsed().as_secs_f64() * per_s) as usize;
-                let jobs: Vec<_> = (fed..due).map(|_| subject.job()).collect();
-                fed = due;
-                if !jobs.is_empty() {
-                    store.enqueue(jobs).await?;
-                    waker.wake();
-                }
-            }
-            Ok(fed)
-        });
-        Self { task, over, started }
-    }
+/// What was enqueued meanwhile, in all and per second.
+struct Fed {
+    jobs: usize,
+    per_s: f64,
+}
 
-    /// How many it fed, in all and per second.
-    async fn stop(self) -> anyhow::Result<(usize, f64)> {
-        self.over.cancel();
-        let fed = self.task.await??;
-        Ok((fed, rate(fed as u64, self.started.elapsed())))
+/// Enqueues jobs for as long as `work` takes.
+async fn beside<T>(
+    rig: &Rig,
+    subject: &Subject,
+    load: Rate,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<(T, Fed)> {
+    let (over, started) = (CancellationToken::new(), Instant::now());
+    let work = async {
+        let done = work.await;
+        over.cancel();
+        done
+    };
+    let (done, jobs) = tokio::join!(work, feed(rig, subject, load, &over));
+    let jobs = jobs?;
+    Ok((done?, Fed { jobs, per_s: rate(jobs as u64, started.elapsed()) }))
+}
+
+/// Enqueues jobs until it is over, and tells how many.
+async fn feed(rig: &Rig, subject: &Subject, load: Rate, over: &CancellationToken) -> anyhow::Result<usize> {
+    let (waker, before, started) = (rig.pool.waker(), rig.pool.recorded(), Instant::now());
+    let mut beat = tokio::time::interval(BEAT);
+    let mut fed = 0_usize;
+    while !over.is_cancelled() {
+        let due = match load {
+            Rate::PerSecond(per_s) => {
+                beat.tick().await;
+                (started.elapsed().as_secs_f64() * per_s) as usize
+            }
+            Rate::Outstanding(most) => {
+                rig.pool.await_recorded(before + fed.saturating_sub(most / 2) as u64).await;
+                most + usize::try_from(rig.pool.recorded() - before)?
+            }
+        };
+        let jobs: Vec<_> = (fed..due).map(|_| subject.job()).collect();
+        fed = fed.max(due);
+        if !jobs.is_empty() {
+            rig.store.enqueue(jobs).await?;
+            waker.wake();
+        }
     }
+    Ok(fed)
 }
 
 fn people(report: &Report) -> String {
@@ -267,10 +307,12 @@ fn people(report: &Report) -> String {
         row("idle", "another process", &report.idle.other_process),
         row("half", "the same process", &report.half_load.same_process),
         row("half", "another process", &report.half_load.other_process),
+        row("full", "the same process", &report.full_load.same_process),
+        row("full", "another process", &report.full_load.other_process),
     ];
     format!(
         "{}\n\nfrom enqueue to the first instruction of the handler, {} samples of each kind, durability {}\n\
-         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}\n\
+         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}, {:.0} while others write\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, rows),
         report.settings.samples,
@@ -279,6 +321,7 @@ fn people(report: &Report) -> String {
         report.fsync_ms,
         report.half_load_jobs_per_s,
         report.full_load_jobs_per_s,
+        report.shared_load_jobs_per_s,
         report.machine.people(),
         if report.delivered_once { "yes" } else { "NO" },
     )

@@ -21,6 +21,9 @@ const LOOK: Duration = Duration::from_millis(1);
 /// If no attempt ends for so long beyond its time limit, none will.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The file of a bench's queue, in its home.
+pub(super) const DATABASE: &str = "jobq.db";
+
 /// What an acknowledged write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -143,6 +146,6 @@ pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::Opti
         Durability::Full => sqlite::Durability::Full,
         Durability::Normal => sqlite::Durability::Normal,
     };
-    let database = home.join("jobq.db");
+    let database = home.join(DATABASE);
     sqlite::Options { database, table: TableName::default(), durability, patience: None }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::output::talk;
 use crate::cli::shipped::PLUGINS;
-use crate::config::{self, Environment, Overrides, Settings};
+use crate::config::{self, Environment, Settings};
 
 /// A file of sales.
 const SALES: &str = include_str!("../../../../examples/data/sales.csv");
@@ -59,7 +59,7 @@ impl Stage {
     }
 
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
-        Ok(config::check(SETTINGS, "jobq.toml", &self.dir, &Environment::default(), &Overrides::default())?)
+        Ok(config::check(SETTINGS, "jobq.toml", &self.dir, &Environment::default())?)
     }
 
     pub(super) fn say_what_to_try(&self) {

@@ -119,7 +119,7 @@ fn people(rows: &[Row]) -> String {
 
 fn state(row: &Row) -> String {
     match (row.state.as_str(), &row.digest) {
-        ("broken" | "compiling", Some(_)) => format!("{} (old version serving)", row.state),
+        ("broken" | "compiling" | "missing", Some(_)) => format!("{} (old version serving)", row.state),
         (state, _) => state.to_owned(),
     }
 }

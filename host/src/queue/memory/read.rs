@@ -30,6 +30,16 @@ impl Table {
         self.selected(named.take(selection.limit).map(|job| job.reference).collect())
     }
 
+    /// Whether a job of `job_type` waits that is due.
+    pub fn has_due(&self, job_type: &str, now: Timestamp) -> bool {
+        self.indexes.waiting.get(job_type).is_some_and(|waiting| waiting.iter().any(|spot| spot.scheduled_at <= now))
+    }
+
+    /// How many jobs have not ended.
+    pub fn unfinished(&self) -> usize {
+        self.rows.len() - self.indexes.ended.len()
+    }
+
     /// How many jobs stand in each state.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::new();

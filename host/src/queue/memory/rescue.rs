@@ -11,8 +11,8 @@ use crate::queue::{JobRef, Lease, Outcome, Policies, Rescued, Status, Timestamp,
 pub struct Gone<'a> {
     /// Those of these workers.
     pub dead: &'a [WorkerName],
-    /// Those whose lease lies further ahead than this, and those whose lease is over.
-    pub max_lease: Duration,
+    /// Those whose lease lies further ahead than this, and those whose lease is over; `None`: neither.
+    pub max_lease: Option<Duration>,
     /// The most to end at once.
     pub limit: usize,
 }
@@ -48,16 +48,20 @@ impl Table {
     }
 
     fn gone(&self, gone: Gone<'_>, now: Timestamp) -> Vec<JobRef> {
-        let end = (Some(now), JobRef::from_seq(i64::MAX));
-        let too_far = (Some(now.after(gone.max_lease)), JobRef::from_seq(i64::MAX));
-        let of_dead = |(until, job): &&(Option<Timestamp>, JobRef)| {
-            let worker = self.rows.get(job).and_then(|row| row.job.worker.as_deref());
-            let is_listed_before = *until <= end.0 || *until > too_far.0;
-            !is_listed_before && gone.dead.iter().any(|dead| Some(dead.as_str()) == worker)
-        };
         let running = &self.indexes.running;
-        let over = running.range(..=end).chain(running.range(too_far..));
-        let dead = running.iter().filter(|_| !gone.dead.is_empty()).filter(of_dead);
+        let last = JobRef::from_seq(i64::MAX);
+        let is_over = |until: Option<Timestamp>| {
+            gone.max_lease.is_some_and(|max| until <= Some(now) || until > Some(now.after(max)))
+        };
+        let over = gone
+            .max_lease
+            .into_iter()
+            .flat_map(|max| running.range(..=(Some(now), last)).chain(running.range((Some(now.after(max)), last)..)));
+        let is_of_dead = |(until, job): &&(Option<Timestamp>, JobRef)| {
+            let worker = self.rows.get(job).and_then(|row| row.job.worker.as_deref());
+            !is_over(*until) && gone.dead.iter().any(|dead| Some(dead.as_str()) == worker)
+        };
+        let dead = running.iter().filter(|_| !gone.dead.is_empty()).filter(is_of_dead);
         over.chain(dead).map(|(_, job)| *job).take(gone.limit).collect()
     }
 

@@ -190,7 +190,7 @@ impl Store for MemoryStore {
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
         let gone = Gone { dead: &[], max_lease, limit };
@@ -208,7 +208,7 @@ impl Store for MemoryStore {
         self.look(|state, now| state.table.prunable(&retention, now))
     }
 
-    async fn change(&self, since: ChangeCursor, _pace: Duration) -> Result<ChangeCursor, StoreError> {
+    async fn change(&self, since: ChangeCursor, _: Duration, _: Duration) -> Result<ChangeCursor, StoreError> {
         let mut changes = self.changes.subscribe();
         let newest = changes.wait_for(|newest| *newest > since).await.map_err(|_| StoreError::Closed)?;
         Ok(*newest)

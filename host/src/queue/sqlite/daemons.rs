@@ -6,7 +6,7 @@ use rusqlite::{Result, Row, params};
 
 use super::row;
 use super::session::Session;
-use crate::queue::{Daemon, PluginReport};
+use crate::queue::{Daemon, PluginReport, Timestamp};
 
 const ANNOUNCE: &str = r#"
 INSERT OR REPLACE INTO "jobs__daemons" (worker, pid, started_at, seen_at, slots, busy)
@@ -17,6 +17,8 @@ INSERT OR REPLACE INTO "jobs__plugins" (worker, type, file, state, digest, reaso
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"#;
 
 const SILENT: &str = r#"SELECT worker FROM "jobs__daemons" WHERE seen_at < ?1"#;
+
+const SEEN_AT: &str = r#"SELECT seen_at FROM "jobs__daemons" WHERE worker = ?1"#;
 
 const REMOVE: &str = r#"DELETE FROM "jobs__daemons" WHERE worker = ?1"#;
 
@@ -46,6 +48,11 @@ pub(super) fn announce(db: &Session<'_>, daemon: &Daemon) -> Result<()> {
 pub(super) fn retire(db: &Session<'_>, worker: &str) -> Result<()> {
     db.execute(REMOVE, [worker])?;
     db.execute(REMOVE_PLUGINS, [worker]).map(drop)
+}
+
+/// When a daemon last announced itself; `None` where it never did or has been retired.
+pub(super) fn seen_at(db: &Session<'_>, worker: &str) -> Result<Option<Timestamp>> {
+    db.first(SEEN_AT, [worker], |row| row::instant(row, 0))
 }
 
 pub(super) fn daemons(db: &Session<'_>) -> Result<Vec<Daemon>> {

@@ -1,6 +1,6 @@
 //! What an error of SQLite means for whoever asked.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::queue::StoreError;
 
@@ -19,9 +19,25 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// What leaves nothing to rely on.
+fn lost(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
+    match error.sqlite_extended_error_code()? {
+        ffi::SQLITE_READONLY_DBMOVED => Some(StoreError::Gone(text.to_owned())),
+        // A page that should be in the log is beyond its end.
+        ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS => Some(StoreError::Corrupt(text.to_owned())),
+        _ => match error.sqlite_error_code()? {
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(StoreError::Corrupt(text.to_owned())),
+            _ => None,
+        },
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
+        if let Some(fault) = lost(&error, &text) {
+            return fault;
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::DiskFull) => Self::Full(text),

@@ -1,7 +1,7 @@
 //! The queue in a SQLite file.
 //!
 //! One file for each verb of [`Store`], with its SQL on top; each is a function of a `session` and its arguments.
-//! `writer` runs those that write, many in one transaction; `readers` those that only look; `lookout` tells that somebody wrote.
+//! `writer` runs those that write, many in one transaction; `readers` those that only look; `watch` tells that somebody wrote.
 
 use std::path::{self, PathBuf};
 use std::sync::Arc;
@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::cadence::Pace;
 use self::cleaning::Cleaning;
-use self::lookout::Lookout;
 use self::place::FilePlace;
 use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
+use self::watch::ChangeWatcher;
+use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
     AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
@@ -25,7 +27,9 @@ use super::{
 
 mod attempts;
 mod audit;
+mod cadence;
 mod cancel;
+mod checkpoint;
 mod claim;
 mod cleaning;
 mod complete;
@@ -35,15 +39,17 @@ mod daemons;
 mod enqueue;
 mod fail;
 mod fault;
+mod file_events;
 mod find;
 mod give_back;
 mod ledger;
 mod list;
 mod logs;
-mod lookout;
 mod migrations;
 mod open;
 mod orphans;
+mod pacer;
+mod patience;
 mod place;
 #[cfg(test)]
 mod plans;
@@ -60,6 +66,9 @@ mod select;
 mod session;
 mod snooze;
 mod table_name;
+mod watch;
+mod worker_file;
+mod workers;
 mod writer;
 
 pub use audit::Audit;
@@ -122,8 +131,9 @@ pub fn version() -> &'static str {
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
-    lookout: Lookout,
-    place: FilePlace,
+    watch: ChangeWatcher,
+    place: Arc<FilePlace>,
+    workers: Arc<Workers>,
     cleaning: Cleaning,
 }
 
@@ -135,11 +145,14 @@ impl SqliteStore {
     pub fn open(options: Options, mode: OpenMode) -> Result<Self, OpenError> {
         let options = Options { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
+        let place = Arc::new(FilePlace::of(&options.database)?);
+        let workers = Arc::new(Workers::of(place.database(), &options.table)?);
         Ok(Self {
-            writer: Writer::start(connection, options.table.clone(), options.patience)?,
-            readers: Readers::start(options.database.clone(), options.table)?,
-            lookout: Lookout::start(options.database.clone())?,
-            place: FilePlace::of(&options.database),
+            writer: Writer::start(connection, options.table.clone(), options.patience, place.clone())?,
+            readers: Readers::start(place.clone(), options.table)?,
+            watch: ChangeWatcher::start(place.clone())?,
+            place,
+            workers,
             cleaning: Cleaning::default(),
         })
     }
@@ -173,9 +186,29 @@ impl SqliteStore {
     ///
     /// Waits for a foreign lock as every write does.
     pub async fn close(&self) {
+        self.leave().await;
         self.readers.close().await;
-        self.lookout.close().await;
+        self.watch.close().await;
         self.writer.close().await;
+        self.workers.leave();
+    }
+
+    /// Removes the files of workers that were not retired and hold no job; the others will be found dead.
+    async fn leave(&self) {
+        for worker in self.workers.registered() {
+            let looked = self
+                .writer
+                .look_then_write(
+                    Place::Last,
+                    worker.clone(),
+                    |db, worker| rescue::holds_jobs(db, worker).map(Some),
+                    |db, worker| rescue::holds_jobs(db, worker),
+                )
+                .await;
+            if matches!(looked, Ok(false)) {
+                self.workers.retire(&worker);
+            }
+        }
     }
 }
 
@@ -267,22 +300,44 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
+        let (workers, name) = (Arc::clone(&self.workers), worker.clone());
+        if let Err(error) = self.readers.read(move |_| Ok(workers.register(name.as_str()))).await? {
+            tracing::warn!(
+                "cannot make a file for this daemon beside the database: if it is killed, its jobs wait for their leases \
+                 to expire ({error})"
+            );
+        }
+        Ok(())
+    }
+
+    fn started(&self, lease: &Lease) {
+        self.workers.started(lease.worker.as_str(), (lease.job.seq(), lease.token));
+    }
+
+    fn ended(&self, lease: &Lease) {
+        self.workers.ended(lease.worker.as_str(), (lease.job.seq(), lease.token));
+    }
+
     async fn rescue(
         &self,
         policies: Arc<Policies>,
-        max_lease: Duration,
+        max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
         // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
-        let over = Over { horizon: Timestamp::now(), max_lease };
-        self.writer
-            .look_then_write(
-                Place::First,
-                (policies, limit, over),
-                |db, (_, _, over)| rescue::look(db, *over),
-                |db, (policies, limit, over)| rescue::rescue(db, policies, *over, *limit),
-            )
-            .await
+        let over = max_lease.map(|max_lease| Over { horizon: Timestamp::now(), max_lease });
+        let workers = Arc::clone(&self.workers);
+        let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
+        let Some((findings, stopped)) = found else { return Ok(Vec::new()) };
+        let request = (policies, findings, over, limit);
+        let rescue = self
+            .writer
+            .write(Place::First, request, |db, (policies, findings, over, limit)| {
+                rescue::rescue(db, policies, findings, *over, *limit)
+            })
+            .await?;
+        self.readers.read(move |_| Ok(rescue.conclude(stopped))).await
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
@@ -299,8 +354,8 @@ impl Store for SqliteStore {
         self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
-    async fn change(&self, since: ChangeCursor, pace: Duration) -> Result<ChangeCursor, StoreError> {
-        self.lookout.change(since, pace).await
+    async fn change(&self, since: ChangeCursor, pace: Duration, net: Duration) -> Result<ChangeCursor, StoreError> {
+        self.watch.change(since, Pace { poll: pace, net }).await
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
@@ -337,7 +392,8 @@ impl Store for SqliteStore {
     }
 
     async fn health(&self) -> Result<Option<String>, StoreError> {
-        self.place.look()
+        self.place.check()?;
+        Ok(self.place.remark())
     }
 
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {
@@ -345,7 +401,22 @@ impl Store for SqliteStore {
     }
 
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError> {
-        self.writer.write(Place::First, worker.clone(), |db, worker| daemons::retire(db, worker.as_str())).await
+        let name = worker.clone();
+        let retire = |db: &Session<'_>, worker: &WorkerName| {
+            daemons::retire(db, worker.as_str())?;
+            rescue::holds_jobs(db, worker.as_str())
+        };
+        let holds_jobs = self.writer.write(Place::First, worker.clone(), retire).await?;
+        if holds_jobs {
+            // They are taken back as soon as the process has ended, which the lock on the file will show.
+            return Ok(());
+        }
+        let workers = Arc::clone(&self.workers);
+        let remove = move |_: &Session<'_>| {
+            workers.retire(name.as_str());
+            Ok(())
+        };
+        self.readers.read(remove).await
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {

@@ -3,14 +3,15 @@
 //! Nothing here or elsewhere opens the file but SQLite: closing any other descriptor on it would drop SQLite's locks.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use std::{fmt, io, thread};
+use std::time::Duration;
+use std::{fmt, io};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
 use thiserror::Error;
 
-use super::{Durability, Options, TableName, fault, migrations};
+use super::patience::{GivenUp, Patience};
+use super::{Durability, Options, TableName, migrations};
 
 /// Whether to make what is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,15 @@ pub enum OpenMode {
     Create,
     /// Takes only a file and a table that exist.
     Existing,
+}
+
+impl From<GivenUp> for OpenError {
+    fn from(why: GivenUp) -> Self {
+        match why {
+            GivenUp::Busy => Self::Busy,
+            GivenUp::Failed(error) => Self::Sqlite(error),
+        }
+    }
 }
 
 /// Why a queue cannot be opened.
@@ -113,9 +123,6 @@ pub enum OpenError {
     Io(#[from] io::Error),
 }
 
-/// SQLite waits for a lock in turns of this length, so that between them somebody can be told.
-const TURN: Duration = Duration::from_secs(1);
-
 /// A reader waits only for moments in which the log is recovered or removed.
 const READ_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -127,13 +134,24 @@ pub(super) fn writer(options: &Options, mode: OpenMode) -> Result<Connection, Op
     let database = &options.database;
     check_path(database, mode)?;
     let opened = connect(options, mode).and_then(|connection| {
-        migrations::migrate(&connection, &options.table, mode, options.patience)?;
+        migrations::migrate(&connection, &options.table, mode, &Patience::to_open(options.patience))?;
         Ok(connection)
     });
     opened.map_err(|error| match error {
         OpenError::Sqlite(error) => explain(error, database),
         other => other,
     })
+}
+
+/// A connection that writes the log back and nothing else, in nobody's way.
+pub(super) fn checkpointer(database: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // Its own end must not be a checkpoint that cannot be interrupted.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.busy_timeout(READ_PATIENCE)?;
+    Ok(connection)
 }
 
 /// A connection that only reads.
@@ -143,22 +161,6 @@ pub(super) fn read_only(database: &Path) -> Result<Connection> {
     connection.busy_timeout(READ_PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
-}
-
-/// Runs `attempt` until no other process is in the way, or `patience` is over; `None` never is.
-pub(super) fn patiently<T>(patience: Option<Duration>, mut attempt: impl FnMut() -> Result<T>) -> Result<T, OpenError> {
-    let started = Instant::now();
-    loop {
-        match attempt() {
-            Err(error) if fault::is_busy(&error) => {}
-            other => return Ok(other?),
-        }
-        if patience.is_some_and(|patience| started.elapsed() >= patience) {
-            return Err(OpenError::Busy);
-        }
-        // Switching to WAL answers "busy" at once, whatever the timeout.
-        thread::sleep(Duration::from_millis(fastrand::u64(1..10)));
-    }
 }
 
 fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
@@ -177,20 +179,21 @@ fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
 fn connect(options: &Options, mode: OpenMode) -> Result<Connection, OpenError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
-    let connection = Connection::open_with_flags(&options.database, flags)?;
+    let mut connection = Connection::open_with_flags(&options.database, flags)?;
     if connection.is_readonly("main")? {
         return Err(OpenError::ReadOnly { database: options.database.clone() });
     }
-    let turn = options.patience.map_or(TURN, |patience| patience.min(TURN)).as_millis();
-    set(&connection, "busy_timeout", i64::try_from(turn).unwrap_or(0))?;
-    patiently(options.patience, || connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
+    let patience = Patience::to_open(options.patience);
+    patience.set(&mut connection)?;
+    patience.last(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
     read_back(&connection, "journal_mode", "wal".to_owned())?;
     let synchronous = match options.durability {
         Durability::Full => 2,
         Durability::Normal => 1,
     };
     set(&connection, "synchronous", synchronous)?;
-    set(&connection, "wal_autocheckpoint", 1000)?;
+    // `checkpoint` sees to it.
+    set(&connection, "wal_autocheckpoint", 0)?;
     set(&connection, "journal_size_limit", 64 << 20)?;
     set(&connection, "cache_size", -(64 << 10))?;
     set(&connection, "temp_store", 2)?;

@@ -4,7 +4,6 @@
 //! They have threads of their own. Those of the runtime may all be taken by guests that read from a dead file system,
 //! and leases are looked after by reading.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
@@ -12,6 +11,7 @@ use std::{io, thread};
 use rusqlite::{Connection, Result};
 use tokio::sync::oneshot;
 
+use super::place::FilePlace;
 use super::session::Session;
 use super::{TableName, open};
 use crate::queue::StoreError;
@@ -30,13 +30,13 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) fn start(database: PathBuf, table: TableName) -> io::Result<Self> {
+    pub(super) fn start(place: Arc<FilePlace>, table: TableName) -> io::Result<Self> {
         let (calls, waiting) = mpsc::channel();
         let (alive, ended) = tokio::sync::mpsc::channel(1);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..THREADS {
             let (waiting, alive) = (Arc::clone(&waiting), alive.clone());
-            let mut desk = Desk { database: database.clone(), table: table.clone(), connection: None };
+            let mut desk = Desk { place: place.clone(), table: table.clone(), connection: None };
             thread::Builder::new().name("jobq-reader".to_owned()).spawn(move || {
                 let _alive = alive;
                 while let Some(call) = next(&waiting) {
@@ -80,7 +80,7 @@ fn next(waiting: &Mutex<Receiver<Call>>) -> Option<Call> {
 
 /// A thread's side: its connection, opened when it is first needed and again after an error.
 struct Desk {
-    database: PathBuf,
+    place: Arc<FilePlace>,
     table: TableName,
     connection: Option<Connection>,
 }
@@ -89,9 +89,10 @@ impl Desk {
     fn read<T>(&mut self, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T, StoreError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => open::read_only(&self.database)?,
+            None => open::read_only(self.place.database()).map_err(|error| self.place.over(error.into()))?,
         };
-        let answer = snapshot(&Session::new(&connection, &self.table), read)?;
+        let answer = snapshot(&Session::new(&connection, &self.table), read);
+        let answer = answer.map_err(|error| self.place.over(error.into()))?;
         self.connection = Some(connection);
         Ok(answer)
     }

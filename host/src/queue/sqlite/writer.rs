@@ -4,6 +4,7 @@
 //! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
 //! the next gathers.
 
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,10 +12,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::checkpoint::{Advice, Checkpointer, Log, MEASURE, WRITE_BACK};
+use super::pacer::Pacer;
+use super::patience::{GivenUp, Patience};
+use super::place::FilePlace;
 use super::session::Session;
 use super::{TableName, claim, fault};
 use crate::queue::{Claim, Claims, StandingClaim, StoreError};
@@ -25,8 +31,8 @@ const MOST: usize = 1024;
 /// More answers than this are given by the runtime, not by the thread: to wake a task from outside costs several times as much.
 const FEW: usize = 4;
 
-/// How often somebody is told that a foreign lock is still waited for.
-const REMINDER: Duration = Duration::from_secs(5);
+/// Another number whenever another connection has committed.
+const DATA_VERSION: &str = "PRAGMA data_version";
 
 /// Where a command stands among those of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,13 +81,20 @@ enum Message {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, table: TableName, patience: Option<Duration>) -> io::Result<Self> {
+    pub(super) fn start(
+        connection: Connection,
+        table: TableName,
+        patience: Option<Duration>,
+        file: Arc<FilePlace>,
+    ) -> io::Result<Self> {
         let (inbox, waiting) = mpsc::channel();
         let common = Arc::<Common>::default();
         let theirs = common.clone();
+        let checkpointer = Checkpointer::start(file.clone())?;
         let serve = move || {
-            Desk { session: Session::new(&connection, &table), waiting, patience, common: theirs }.serve();
-            close(connection);
+            Desk::new(&connection, &table, waiting, patience, theirs, &file, &checkpointer).serve();
+            checkpointer.close();
+            close(connection, &file);
         };
         let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
         Ok(Self { inbox, thread: Mutex::new(Some(thread)), common })
@@ -242,17 +255,47 @@ impl Drop for Answers {
 struct Desk<'c> {
     session: Session<'c>,
     waiting: Receiver<Message>,
-    patience: Option<Duration>,
+    patience: Patience,
     common: Arc<Common>,
+    file: &'c FilePlace,
+    checkpointer: &'c Checkpointer,
+    pacer: RefCell<Pacer>,
+    /// What SQLite said when it was last asked whether others have committed.
+    data_version: Cell<Option<i64>>,
 }
 
-impl Desk<'_> {
+impl<'c> Desk<'c> {
+    fn new(
+        connection: &'c Connection,
+        table: &'c TableName,
+        waiting: Receiver<Message>,
+        patience: Option<Duration>,
+        common: Arc<Common>,
+        file: &'c FilePlace,
+        checkpointer: &'c Checkpointer,
+    ) -> Self {
+        Self {
+            session: Session::new(connection, table),
+            waiting,
+            patience: Patience::to_write(patience),
+            common,
+            file,
+            checkpointer,
+            pacer: RefCell::default(),
+            data_version: Cell::new(None),
+        }
+    }
+
     fn serve(&self) {
         while let Ok(message) = self.waiting.recv() {
-            let (batch, closing) = self.gather(message);
-            let batch = self.look(batch);
+            let (batch, mut closing) = self.gather(Batch::new(), Some(message));
+            let mut batch = self.look(batch);
             if !batch.is_empty() {
+                if !closing {
+                    (batch, closing) = self.leave_others_their_turn(batch);
+                }
                 self.write(batch);
+                self.write_log_back();
             }
             if closing {
                 return;
@@ -260,15 +303,41 @@ impl Desk<'_> {
         }
     }
 
+    /// Sees to the log while nobody waits for an answer.
+    fn write_log_back(&self) {
+        if self.file.check().is_err() {
+            return;
+        }
+        let measured = self.session.first(MEASURE, [], Log::read);
+        let done = measured.and_then(|log| match log.map_or(Advice::Wait, Log::advice) {
+            Advice::Wait => Ok(None),
+            Advice::WriteBack => self.session.first(WRITE_BACK, [], Log::read),
+            Advice::Delegate => {
+                self.checkpointer.call();
+                Ok(None)
+            }
+        });
+        if let Err(error) = done {
+            tracing::warn!("cannot write the write-ahead log back into the database: {}", self.failed(error));
+        }
+    }
+
+    /// Waits as long as the lock should stay free for others, and takes what comes meanwhile into the batch.
+    fn leave_others_their_turn(&self, batch: Batch) -> (Batch, bool) {
+        match self.pacer.borrow().pause(Instant::now()) {
+            Some(pause) => thread::sleep(pause),
+            None => return (batch, false),
+        }
+        self.gather(batch, self.waiting.try_recv().ok())
+    }
+
     /// All that waits now, in the order in which it shall run, and whether to stop after it.
-    fn gather(&self, first: Message) -> (Batch, bool) {
-        let mut batch = Batch::new();
-        let mut next = Some(first);
+    fn gather(&self, mut batch: Batch, mut next: Option<Message>) -> (Batch, bool) {
         while let Some(Message::Do(step)) = next {
             if !step.is_abandoned() {
                 batch.push(step);
             }
-            if batch.len() == MOST {
+            if batch.len() >= MOST {
                 next = None;
                 break;
             }
@@ -293,8 +362,10 @@ impl Desk<'_> {
         if batch.is_empty() || !batch.iter().all(|step| step.can_look()) {
             return batch;
         }
-        if let Err(error) = self.session.execute("BEGIN", []) {
-            Answers { batch, committed: Err(error.into()) }.give(self.common.runtime.get());
+        let begun =
+            self.file.check().and_then(|()| self.session.execute("BEGIN", []).map_err(|error| self.failed(error)));
+        if let Err(error) = begun {
+            Answers { batch, committed: Err(error) }.give(self.common.runtime.get());
             return Batch::new();
         }
         self.session.tick();
@@ -315,44 +386,55 @@ impl Desk<'_> {
             Failure::Rows => self.transact(&mut batch, apart),
             failure => Err(failure),
         });
-        let committed = committed.map_err(Failure::into_store_error);
+        let committed = committed.map_err(|failure| self.file.over(failure.into_store_error()));
         Answers { batch, committed }.give(self.common.runtime.get());
     }
 
     fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
         self.begin()?;
-        let done = run(&self.session, batch).and_then(|()| self.session.execute("COMMIT", []));
-        match done {
-            Ok(_) => _ = self.common.commits.fetch_add(1, Ordering::Relaxed),
-            Err(_) => self.roll_back(),
+        let begun = Instant::now();
+        let done = self.run(batch, run);
+        if done.is_err() {
+            self.roll_back();
         }
-        done.map(|_| ()).map_err(Failure::from)
+        let now = Instant::now();
+        self.pacer.borrow_mut().released(now, now - begun);
+        done
+    }
+
+    /// All between the taking of the lock and its return. What was committed to files that are no longer there was not.
+    fn run(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
+        self.file.check()?;
+        self.note_foreign_commits()?;
+        run(&self.session, batch)?;
+        self.session.execute("COMMIT", [])?;
+        self.file.check()?;
+        self.common.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn note_foreign_commits(&self) -> Result<()> {
+        let version = self.session.first(DATA_VERSION, [], |row| row.get(0))?;
+        let seen = self.data_version.replace(version);
+        if seen.is_some() && seen != version {
+            self.pacer.borrow_mut().foreign_commit(Instant::now());
+        }
+        Ok(())
     }
 
     /// Takes the write lock, waiting for whoever holds it as long as patience lasts.
     fn begin(&self) -> Result<(), Failure> {
-        let started = Instant::now();
-        let mut reminder = REMINDER;
-        loop {
-            match self.session.execute("BEGIN IMMEDIATE", []) {
-                Ok(_) => break,
-                Err(error) if !fault::is_busy(&error) => return Err(Failure::from(error)),
-                Err(_) => {}
-            }
-            let waited = started.elapsed();
-            if self.patience.is_some_and(|patience| waited >= patience) {
-                return Err(Failure::Database(StoreError::Busy));
-            }
-            if waited >= reminder {
-                tracing::warn!(
-                    seconds = waited.as_secs(),
-                    "waiting for another process that holds the database's lock"
-                );
-                reminder += REMINDER;
-            }
-        }
+        self.file.check()?;
+        self.patience.last(|| self.session.execute("BEGIN IMMEDIATE", [])).map_err(|why| match why {
+            GivenUp::Busy => Failure::Database(StoreError::Busy),
+            GivenUp::Failed(error) => Failure::from(error),
+        })?;
         self.session.tick();
         Ok(())
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        self.file.over(error.into())
     }
 
     /// Ends the transaction without a trace, where SQLite has not done so itself.
@@ -380,6 +462,12 @@ impl Failure {
             Self::Rows => StoreError::Refused("a row breaks a rule of the table".to_owned()),
             Self::Database(error) => error,
         }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Database(error)
     }
 }
 
@@ -411,10 +499,16 @@ fn apart(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
     Ok(())
 }
 
-/// Writes the log back into the file, as far as no reader needs it.
-fn close(connection: Connection) {
-    let checkpoint = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    if let Err(error) = checkpoint.and_then(|()| connection.close().map_err(|(_, error)| error)) {
+/// Writes the log back into the file, as far as no reader needs it, unless there is much of it: the next daemon does that.
+/// Where the files are no longer those that were opened it must not be: what others have written to theirs would be lost.
+fn close(connection: Connection, file: &FilePlace) {
+    let is_short = || connection.query_row(MEASURE, [], Log::read).is_ok_and(|log| !log.is_long());
+    let closed = if file.check().is_ok() && is_short() {
+        connection.query_row(WRITE_BACK, [], |_| Ok(()))
+    } else {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+    };
+    if let Err(error) = closed.and_then(|()| connection.close().map_err(|(_, error)| error)) {
         tracing::warn!(%error, "the queue's database was not closed cleanly; nothing is lost");
     }
 }
@@ -430,6 +524,12 @@ mod tests {
         NewJob::new(JobType::parse("work").unwrap(), payload)
     }
 
+    fn fresh(directory: &tempfile::TempDir) -> (Connection, Arc<FilePlace>) {
+        let options = Options::new(directory.path().join("queue.db"));
+        let connection = open::writer(&options, OpenMode::Create).unwrap();
+        (connection, Arc::new(FilePlace::of(&options.database).unwrap()))
+    }
+
     async fn add(writer: &Writer, jobs: Vec<NewJob>) -> Result<(), StoreError> {
         writer.write(Place::First, jobs, |db, jobs| enqueue::enqueue(db, jobs).map(drop)).await
     }
@@ -437,9 +537,9 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        let (connection, file) = fresh(&directory);
         connection.pragma_update(None, "max_page_count", 100).unwrap();
-        let writer = Writer::start(connection, TableName::default(), None).unwrap();
+        let writer = Writer::start(connection, TableName::default(), None, file).unwrap();
 
         let mut stored = 0;
         let refused = loop {
@@ -462,7 +562,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_nobody_waits_for_is_not_run() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        let (connection, file) = fresh(&directory);
         let (inbox, waiting) = mpsc::channel();
         let writer = Writer { inbox, thread: Mutex::new(None), common: Arc::default() };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
@@ -471,7 +571,8 @@ mod tests {
         drop(writer);
         let table = TableName::default();
         let common = Arc::default();
-        Desk { session: Session::new(&connection, &table), waiting, patience: None, common }.serve();
+        let checkpointer = Checkpointer::start(file.clone()).unwrap();
+        Desk::new(&connection, &table, waiting, None, common, &file, &checkpointer).serve();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);
     }

@@ -1,11 +1,10 @@
 //! Brings a queue's tables to the version this program knows; many processes may try at once.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior};
 
 use super::TableName;
-use super::open::{OpenError, OpenMode, patiently};
+use super::open::{OpenError, OpenMode};
+use super::patience::Patience;
 
 /// In order: the first makes version 1. Only ever append.
 const MIGRATIONS: [&str; 2] = [include_str!("0001_queue.sql"), include_str!("0002_deferred.sql")];
@@ -39,7 +38,7 @@ pub(super) fn migrate(
     connection: &Connection,
     table: &TableName,
     mode: OpenMode,
-    patience: Option<Duration>,
+    patience: &Patience,
 ) -> Result<(), OpenError> {
     // All of one look in one snapshot: between two, another process may have made the queue, and it would seem foreign.
     let snapshot = connection.unchecked_transaction()?;
@@ -47,7 +46,7 @@ pub(super) fn migrate(
         return Ok(());
     }
     drop(snapshot);
-    let transaction = patiently(patience, || Transaction::new_unchecked(connection, TransactionBehavior::Immediate))?;
+    let transaction = patience.last(|| Transaction::new_unchecked(connection, TransactionBehavior::Immediate))?;
     let missing = missing(&transaction, table, mode)?;
     transaction.execute_batch(REGISTRY)?;
     for migration in missing {

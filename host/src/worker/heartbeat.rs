@@ -1,0 +1,132 @@
+//! Keeps what runs alive and heard: renews leases, writes down logs and progress, stops what was cancelled or taken over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::watch;
+
+use super::machine::clock::Jump;
+use super::machine::heartbeat::{Beat, Heartbeat};
+use super::pool::Shared;
+use super::{Options, reaper};
+use crate::queue::{Lease, LogLine, LogSource, Progress, Stale, StoreError, Timestamp};
+use crate::sandbox::{Line, Source, Tap};
+
+/// How long a handler may go on after its job was cancelled.
+const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
+
+/// Looks after the leases of this pool, and then after those that others have lost, for ever.
+pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+    let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
+    loop {
+        let lease = options.borrow().lease;
+        reaper::reap(&shared, machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease)).await;
+        tokio::time::sleep(machine.pause()).await;
+        let lease = options.borrow().lease;
+        machine.set_lease(lease);
+        listen(&shared).await;
+        let asked = Instant::now();
+        let beat = machine.beat(SystemTime::now(), asked);
+        tell(&shared, beat, lease);
+        let leases = shared.leases().all();
+        match check(&shared, &leases, beat.renew.then_some(lease)).await {
+            Ok(stale) => {
+                stale.into_iter().for_each(|stale| end(&shared, &stale));
+                if beat.renew {
+                    machine.renewed(asked);
+                    shared.leases().renewed(&leases, asked, lease);
+                }
+            }
+            Err(error) => {
+                tracing::warn!("cannot look after running attempts: {error}");
+                shared.note(&error);
+            }
+        }
+    }
+}
+
+fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+    if beat.jump.is_some() {
+        // Other jobs are due now.
+        shared.wake.notify_one();
+    }
+    match beat.jump {
+        Some(Jump::Ahead(by)) => {
+            shared.jumped_ahead.notify_one();
+            tracing::warn!(
+                "the system clock was set ahead by {by:.0?}: lost jobs and old jobs are left alone for {lease:?}"
+            );
+        }
+        Some(Jump::Back(by)) => {
+            tracing::warn!(
+                "the system clock was set back by {by:.0?}: jobs that wait for their time wait that much longer"
+            );
+        }
+        None if beat.holds_off => {
+            tracing::warn!(
+                "this process or its database stood still for a while: lost jobs are left alone for {lease:?}"
+            );
+        }
+        None => {}
+    }
+}
+
+/// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
+async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<Stale>, StoreError> {
+    match renew {
+        _ if leases.is_empty() => Ok(Vec::new()),
+        Some(lease) => shared.store.renew(leases.to_vec(), lease).await,
+        None => shared.store.stale(leases.to_vec()).await,
+    }
+}
+
+/// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
+fn end(shared: &Shared, stale: &Stale) {
+    let Some(tap) = shared.leases().lost(&stale.lease) else { return };
+    if !stale.cancelled {
+        tap.stop();
+    } else if tap.cancel() {
+        tokio::spawn(async move {
+            tokio::time::sleep(GRACE_AFTER_CANCEL).await;
+            tap.stop();
+        });
+    }
+}
+
+/// Writes down what running attempts have said since the last time.
+async fn listen(shared: &Shared) {
+    let heard: Vec<Progress> = shared
+        .leases()
+        .running()
+        .map(|(lease, tap)| Progress { lease: lease.clone(), lines: lines(tap), progress: tap.take_progress() })
+        .filter(|said| !said.lines.is_empty() || said.progress.is_some())
+        .collect();
+    if heard.is_empty() {
+        return;
+    }
+    if let Err(error) = shared.store.record(heard).await {
+        tracing::warn!("log lines of running attempts are lost: {error}");
+        shared.note(&error);
+    }
+}
+
+/// Takes what a guest has logged, as the store keeps it.
+pub(super) fn lines(tap: &Tap) -> Vec<LogLine> {
+    tap.take_lines().into_iter().map(log_line).collect()
+}
+
+fn log_line(line: Line) -> LogLine {
+    let since_epoch = line.time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    LogLine {
+        attempt: 0,
+        lease: 0,
+        time: Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)),
+        source: match line.source {
+            Source::Log => LogSource::Log,
+            Source::Stdout => LogSource::Stdout,
+            Source::Stderr => LogSource::Stderr,
+        },
+        level: line.level,
+        message: line.message,
+    }
+}

@@ -1,0 +1,223 @@
+//! The files of workers beside the database: death is proved at once, and what did not start does not count.
+//!
+//! A store that is dropped releases its locks as a process does that is killed; the daemon's tests kill real ones.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobq::queue::sqlite::{OpenMode, Options, SqliteStore, TableName};
+use jobq::queue::{Claim, Claimed, Daemon, NewJob, Recorded, Rescued, Status, Store, Timestamp, WorkerName};
+
+use super::File;
+use crate::store::{DAY, claim, job, policies, receipt};
+
+impl File {
+    /// What lies beside the database, apart from SQLite's own.
+    fn beside(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path().parent().unwrap()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.contains("-jobq-")).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Registers a worker and lets it claim `jobs` jobs, with leases of an hour.
+async fn working(store: &SqliteStore, name: &str, jobs: usize) -> Vec<Claimed> {
+    let worker = WorkerName::new(name);
+    store.register(&worker).await.unwrap();
+    let mut claimed = Vec::new();
+    for _ in 0..jobs {
+        store.enqueue(vec![NewJob { max_attempts: Some(2), ..job("work") }]).await.unwrap();
+        let claim = Claim { worker: worker.clone(), ..claim("work", 1) };
+        claimed.extend(store.claim(claim).await.unwrap().jobs);
+    }
+    assert_eq!(claimed.len(), jobs);
+    claimed
+}
+
+async fn rescue(store: &SqliteStore, limit: usize) -> Vec<Rescued> {
+    store.rescue(policies(), Some(DAY), limit).await.unwrap()
+}
+
+fn report(worker: &str) -> Daemon {
+    let now = Timestamp::now();
+    Daemon { worker: worker.into(), pid: 1, started_at: now, seen_at: now, slots: 1, busy: 0, plugins: vec![] }
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_dead_worker_are_taken_back_whatever_their_lease() {
+    let file = File::new();
+    let (dying, living) = (file.store(), file.store());
+    let jobs = working(&dying, "dying", 3).await;
+    let others = working(&living, "living", 1).await;
+    dying.announce(report("dying")).await.unwrap();
+    dying.started(&jobs[0].lease);
+    dying.started(&jobs[2].lease);
+    for _ in 0..3 {
+        assert_eq!(rescue(&living, 9).await, [], "both live");
+    }
+    drop(dying);
+    let ends: Vec<Status> = rescue(&living, 9).await.into_iter().map(|job| job.status).collect();
+    assert_eq!(ends, [Status::Failed, Status::Pending, Status::Failed]);
+    let lost = living.find(&jobs[0].id).await.unwrap().unwrap();
+    assert_eq!((lost.attempts, lost.error.as_deref()), (1, Some("lost: worker `dying` died")));
+    let waited = living.find(&jobs[1].id).await.unwrap().unwrap();
+    assert_eq!((waited.attempts, waited.error), (0, None));
+    assert_eq!(living.attempts(&jobs[1].id).await.unwrap(), []);
+    assert_eq!(living.find(&others[0].id).await.unwrap().unwrap().status, Status::Running);
+    assert_eq!(living.daemons().await.unwrap(), []);
+    assert_eq!(file.beside(), ["queue.db-jobq-jobs-living"]);
+    assert_eq!(rescue(&living, 9).await, []);
+}
+
+#[tokio::test]
+async fn a_dead_worker_that_held_much_is_cleared_away_batch_by_batch() {
+    let file = File::new();
+    let (dying, living) = (file.store(), file.store());
+    let jobs = working(&dying, "dying", 5).await;
+    drop(dying);
+    for (taken, left) in [(2, 1), (2, 1), (1, 0)] {
+        assert_eq!(rescue(&living, 2).await.len(), taken);
+        assert_eq!(file.beside().len(), left, "it goes with its last job");
+    }
+    for job in jobs {
+        assert_eq!(living.find(&job.id).await.unwrap().unwrap().status, Status::Pending);
+    }
+}
+
+#[tokio::test]
+async fn of_two_that_find_a_worker_dead_one_takes_its_jobs_back() {
+    let file = File::new();
+    let (dying, one, two) = (file.store(), file.store(), file.store());
+    let jobs = working(&dying, "dying", 40).await;
+    jobs.iter().for_each(|job| dying.started(&job.lease));
+    drop(dying);
+    let clear = |store: Arc<SqliteStore>| {
+        tokio::spawn(async move {
+            let mut taken = 0;
+            for _ in 0..200 {
+                taken += rescue(&store, 3).await.len();
+            }
+            taken
+        })
+    };
+    let (one_task, two_task) = (clear(one.clone()), clear(two));
+    assert_eq!(one_task.await.unwrap() + two_task.await.unwrap(), 40);
+    for job in jobs {
+        assert_eq!(one.attempts(&job.id).await.unwrap().len(), 1);
+    }
+    assert_eq!(rescue(&one, 1).await, []);
+    assert_eq!(file.beside(), [""; 0]);
+}
+
+#[tokio::test]
+async fn to_find_nothing_takes_no_lock_on_the_database() {
+    let file = File::new();
+    let impatient = Options { patience: Some(Duration::ZERO), ..file.options() };
+    let store = SqliteStore::open(impatient, OpenMode::Create).unwrap();
+    working(&store, "living", 1).await;
+    let foreign = file.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE; INSERT INTO jobs (type) VALUES ('foreign')").unwrap();
+    assert_eq!(rescue(&store, 9).await, []);
+    foreign.execute_batch("COMMIT").unwrap();
+}
+
+#[tokio::test]
+async fn whoever_signs_off_takes_its_file_away_unless_a_job_still_runs() {
+    let file = File::new();
+    let (leaving, living) = (file.store(), file.store());
+    let name = WorkerName::new("leaving");
+    let jobs = working(&leaving, "leaving", 1).await;
+    leaving.retire(&name).await.unwrap();
+    assert_eq!(rescue(&living, 9).await, [], "its process has not ended");
+    assert_eq!(file.beside().len(), 1);
+    assert_eq!(leaving.complete(receipt(&jobs[0]), "done".into(), vec![]).await.unwrap(), Recorded::Yes);
+    leaving.retire(&name).await.unwrap();
+    assert_eq!(file.beside(), [""; 0]);
+
+    working(&leaving, "leaving", 1).await;
+    leaving.retire(&name).await.unwrap();
+    drop(leaving);
+    assert_eq!(rescue(&living, 9).await.len(), 1);
+    assert_eq!(file.beside(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_leaves_the_files_of_those_that_hold_jobs() {
+    let file = File::new();
+    let (closing, living) = (file.store(), file.store());
+    working(&closing, "idle", 0).await;
+    working(&closing, "busy", 1).await;
+    closing.close().await;
+    assert_eq!(file.beside(), ["queue.db-jobq-jobs-busy"]);
+    assert_eq!(rescue(&living, 9).await.len(), 1);
+    assert_eq!(file.beside(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_file_that_a_crash_left_with_nothing_running_goes_at_the_next_look() {
+    let file = File::new();
+    let (silent, told, living) = (file.store(), file.store(), file.store());
+    working(&silent, "silent", 0).await;
+    working(&told, "told", 0).await;
+    told.announce(report("told")).await.unwrap();
+    drop((silent, told));
+    assert_eq!(rescue(&living, 9).await, []);
+    assert_eq!(file.beside(), [""; 0]);
+    assert_eq!(living.daemons().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_file_of_another_boot_proves_nothing_and_goes_when_nothing_is_heard_of_its_worker() {
+    let file = File::new();
+    let (elsewhere, living) = (file.store(), file.store());
+    let jobs = working(&elsewhere, "elsewhere", 1).await;
+    elsewhere.announce(report("elsewhere")).await.unwrap();
+    let path = file.path().with_file_name("queue.db-jobq-jobs-elsewhere");
+    let text = fs::read(&path).unwrap();
+    let boot = 1 + text.windows(6).position(|bytes| bytes == b"\nboot ").unwrap();
+    drop(elsewhere);
+    let mut other = text.clone();
+    other[boot + 5] = b'x';
+    fs::write(&path, other).unwrap();
+    assert_eq!(rescue(&living, 9).await, [], "its lease holds");
+
+    let expire = "UPDATE jobs SET lease_until = 0 WHERE status = 'running'";
+    file.foreign().execute(expire, []).unwrap();
+    assert_eq!(rescue(&living, 9).await[0].status, Status::Failed, "that it never started is not proved");
+    assert_eq!(living.attempts(&jobs[0].id).await.unwrap().len(), 1);
+    assert_eq!(rescue(&living, 9).await, []);
+    assert_eq!(file.beside().len(), 1, "it was heard of just now");
+    file.foreign().execute("UPDATE jobs__daemons SET seen_at = 0", []).unwrap();
+    assert_eq!(rescue(&living, 9).await, []);
+    assert_eq!((file.beside(), living.daemons().await.unwrap()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn queues_that_share_a_file_look_only_after_their_own_workers() {
+    let file = File::new();
+    let mails = Options { table: TableName::parse("mails").unwrap(), ..file.options() };
+    let mails = || SqliteStore::open(mails.clone(), OpenMode::Create).unwrap();
+    let (dying, jobs) = (mails(), file.store());
+    working(&dying, "dying", 1).await;
+    drop(dying);
+    assert_eq!(rescue(&jobs, 9).await, []);
+    assert_eq!(file.beside(), ["queue.db-jobq-mails-dying"]);
+    assert_eq!(rescue(&mails(), 9).await.len(), 1);
+}
+
+#[tokio::test]
+async fn where_no_file_can_be_made_leases_do_the_work() {
+    let file = File::new();
+    let (dying, living) = (file.store(), file.store());
+    fs::create_dir(file.path().with_file_name("queue.db-jobq-jobs-dying")).unwrap();
+    let jobs = working(&dying, "dying", 1).await;
+    dying.started(&jobs[0].lease);
+    dying.ended(&jobs[0].lease);
+    drop(dying);
+    assert_eq!(rescue(&living, 9).await, []);
+    file.foreign().execute("UPDATE jobs SET lease_until = 0", []).unwrap();
+    assert_eq!(rescue(&living, 9).await[0].status, Status::Failed);
+}
