@@ -103,6 +103,9 @@ enum Command {
 
 /// Parses the command line, runs the command, and says how it ended.
 pub fn main() -> ExitCode {
+    // Reading the command line takes milliseconds, and a signal that nobody listens to yet ends the process.
+    let is_daemon = std::env::args_os().nth(1).is_some_and(|first| first == "run");
+    let early = is_daemon.then(run::Listening::start);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -116,14 +119,18 @@ pub fn main() -> ExitCode {
         _ => log::start(),
     }
     let context = Context::new(cli.global);
-    let code = dispatch(cli.command, &context).unwrap_or_else(|error| exit::report(&error));
+    let code = dispatch(cli.command, &context, early).unwrap_or_else(|error| exit::report(&error));
     log::finish();
     code.into()
 }
 
-fn dispatch(command: Command, context: &Context) -> anyhow::Result<Code> {
+fn dispatch(
+    command: Command,
+    context: &Context,
+    early: Option<anyhow::Result<run::Listening>>,
+) -> anyhow::Result<Code> {
     match command {
-        Command::Run(args) => run::run(&args, context),
+        Command::Run(_) => run::run(early.unwrap_or_else(run::Listening::start)?, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -33,18 +34,33 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    let served = runtime.block_on(serve(context));
+/// The runtime of the daemon, which listens to signals.
+pub(super) struct Listening {
+    runtime: Runtime,
+    signals: Signals,
+}
+
+impl Listening {
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+        let signals = {
+            let _entered = runtime.enter();
+            Signals::new()?
+        };
+        Ok(Self { runtime, signals })
+    }
+}
+
+pub(super) fn run(listening: Listening, context: &Context) -> anyhow::Result<Code> {
+    let Listening { runtime, signals } = listening;
+    let served = runtime.block_on(serve(signals, context));
     // A guest's read from a dead file system must not hold up the end: everything is on record by now.
     runtime.shutdown_background();
     served.map(|()| Code::Ok)
 }
 
-async fn serve(context: &Context) -> anyhow::Result<()> {
-    // Before all else: a signal that nobody listens to yet ends the process.
-    let mut signals = Signals::new()?;
+async fn serve(mut signals: Signals, context: &Context) -> anyhow::Result<()> {
     let Some(settings) = read(context, &mut signals).await else { return Ok(()) };
     let settings = settings?;
     warn_of(&settings);
