@@ -1,8 +1,10 @@
 //! Looking: one job, many jobs, counts, holders.
 
+use std::time::Duration;
+
 use jobq::queue::{Counts, Filter, Id, NewJob, Status};
 
-use super::{Queue, claim, job, keyed, receipt};
+use super::{HOUR, Queue, claim, due_in, job, keyed, receipt};
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
@@ -13,6 +15,17 @@ async fn what_is_not_there_is_not_found() {
     assert_eq!(queue.store.history(&id).await.unwrap(), None);
     assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
     assert_eq!(queue.store.holder("nothing", None).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn jobs_that_come_due_within_a_time_are_counted() {
+    let queue = Queue::fresh();
+    for delay in [Duration::ZERO, HOUR, HOUR, 3 * HOUR] {
+        queue.add(due_in(delay)).await;
+    }
+    assert_eq!(queue.store.due_within(2 * HOUR).await.unwrap(), 2);
+    assert_eq!(queue.store.due_within(4 * HOUR).await.unwrap(), 3);
+    assert_eq!(queue.store.due_within(Duration::ZERO).await.unwrap(), 0);
 }
 
 #[tokio::test]

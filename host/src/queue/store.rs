@@ -146,6 +146,10 @@ pub trait Store: Send + Sync + 'static {
     /// How many jobs stand in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
+    /// How many waiting jobs are not due and come due `within` this time. For the rare case that somebody asks: looks at every
+    /// waiting job.
+    async fn due_within(&self, within: Duration) -> Result<u64, StoreError>;
+
     /// What an operator should know about the place the queue is kept in, if anything. Cheap.
     ///
     /// # Errors

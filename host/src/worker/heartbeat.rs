@@ -27,7 +27,7 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
         listen(&shared).await;
         let asked = Instant::now();
         let beat = machine.beat(SystemTime::now(), asked);
-        tell(&shared, beat, lease);
+        tell(&shared, beat, lease).await;
         let leases = shared.leases().all();
         match check(&shared, &leases, beat.renew.then_some(lease)).await {
             Ok(stale) => {
@@ -45,7 +45,7 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     }
 }
 
-fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+async fn tell(shared: &Shared, beat: Beat, lease: Duration) {
     if beat.jump.is_some() {
         // Other jobs are due now.
         shared.wake.notify_one();
@@ -58,8 +58,10 @@ fn tell(shared: &Shared, beat: Beat, lease: Duration) {
             );
         }
         Some(Jump::Back(by)) => {
+            // What cannot be counted is told all the same.
+            let waiting = shared.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
             tracing::warn!(
-                "the system clock was set back by {by:.0?}: jobs that wait for their time wait that much longer"
+                "the system clock was set back by {by:.0?}: {waiting} that were due by then wait that much longer"
             );
         }
         None if beat.holds_off => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::indexes::Spot;
 use super::table::Table;
 use crate::queue::{Counts, Filter, Job, JobRef, Selected, Selection, Status, Timestamp};
 
@@ -47,6 +48,12 @@ impl Table {
             *counts.entry(job.status).or_default() += 1;
         }
         counts
+    }
+
+    /// How many waiting jobs are not due and come due `within` this time.
+    pub fn due_within(&self, within: Duration, now: Timestamp) -> u64 {
+        let is_due = |spot: &&Spot| spot.scheduled_at > now && spot.scheduled_at <= now.after(within);
+        self.indexes.waiting.values().flatten().filter(is_due).count() as u64
     }
 
     pub(super) fn selected(&self, jobs: Vec<JobRef>) -> Selected {

@@ -242,6 +242,10 @@ impl Store for MemoryStore {
         self.look(|state, _| state.table.counts())
     }
 
+    async fn due_within(&self, within: Duration) -> Result<u64, StoreError> {
+        self.look(|state, now| state.table.due_within(within, now))
+    }
+
     async fn health(&self) -> Result<Option<String>, StoreError> {
         Ok(None)
     }

@@ -1,5 +1,7 @@
 //! How many jobs stand in each state. Counted in indexes that know the state; the rows are not touched.
 
+use std::time::Duration;
+
 use rusqlite::Result;
 
 use super::row;
@@ -27,6 +29,26 @@ const DONE: &str = r#"
 SELECT status, count(*) FROM "jobs" INDEXED BY "jobs__done"
 WHERE status = 'completed' OR status = 'dead' OR status = 'cancelled'
 GROUP BY status"#;
+
+/// Those that come due between two instants, of one of the two indexes that a waiting job can stand in.
+macro_rules! due {
+    ($index:literal, $deferred:literal) => {
+        concat!(
+            r#"SELECT count(*) FROM "jobs" INDEXED BY "jobs__"#,
+            $index,
+            r#"" WHERE status IN ('pending', 'failed') AND deferred = "#,
+            $deferred,
+            " AND scheduled_at > ?1 AND scheduled_at <= ?2"
+        )
+    };
+}
+
+const DUE: [&str; 2] = [due!("claim", "0"), due!("deferred", "1")];
+
+pub(super) fn due_within(db: &Session<'_>, within: Duration) -> Result<u64> {
+    let between = [db.now().as_millis(), db.now().after(within).as_millis()];
+    DUE.iter().try_fold(0, |sum, due| Ok(sum + db.first(due, between, |row| row::big(row, 0))?.unwrap_or_default()))
+}
 
 pub(super) fn counts(db: &Session<'_>) -> Result<Counts> {
     let done = db.all(DONE, [], |row| Ok((row::status(row, 0)?, row::big(row, 1)?)))?;

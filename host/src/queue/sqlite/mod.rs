@@ -392,6 +392,10 @@ impl Store for SqliteStore {
         self.readers.read(counts::counts).await
     }
 
+    async fn due_within(&self, within: Duration) -> Result<u64, StoreError> {
+        self.readers.read(move |db| counts::due_within(db, within)).await
+    }
+
     async fn health(&self) -> Result<Option<String>, StoreError> {
         self.place.check()?;
         Ok(self.place.remark())

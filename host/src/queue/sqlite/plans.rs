@@ -47,6 +47,7 @@ fn counting_touches_no_row() {
     let table = TableName::default();
     let session = Session::new(&connection, &table);
     counts::counts(&session).unwrap();
+    counts::due_within(&session, Duration::ZERO).unwrap();
     for sql in session.texts() {
         let steps = plan(&session, &sql);
         assert!(steps.iter().all(|step| step.contains("USING COVERING INDEX")), "{steps:?}\n{sql}");
