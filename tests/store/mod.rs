@@ -9,6 +9,7 @@ mod cancel;
 mod cancel_many;
 mod changed;
 mod claim;
+mod close;
 mod complete;
 mod daemons;
 mod enqueue;

@@ -3,8 +3,7 @@
 use super::context::{Context, no_such_job};
 use super::exit::{Code, Failure};
 use super::many::{Verb, Which, each_id};
-use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{Cancelled, Id, Status, Store};
+use crate::queue::{Cancelled, Id, OpenMode, Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -38,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let store = context.open(&settings, OpenMode::Existing)?;
     context.block_on(async {
         let Some(selection) = selection else {
-            return each_id(&which.ids, Status::Cancelled, context.format(), async |id| one(&store, id).await).await;
+            return each_id(&which.ids, Status::Cancelled, context.format(), async |id| one(&*store, id).await).await;
         };
         let selected = store.select(selection.clone()).await?;
         let step = async |jobs| store.cancel_many(jobs, selection.states.clone()).await;
@@ -46,7 +45,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-async fn one(store: &SqliteStore, id: &Id) -> anyhow::Result<Status> {
+async fn one(store: &dyn Store, id: &Id) -> anyhow::Result<Status> {
     match store.cancel(id).await? {
         Cancelled::From(status) => Ok(status),
         Cancelled::NotFound => Err(no_such_job(id).into()),

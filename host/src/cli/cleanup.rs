@@ -8,8 +8,7 @@ use super::exit::Code;
 use super::output::talk;
 use super::terminal::LiveLine;
 use super::{many, output, parse};
-use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{Retention, Status, Store};
+use crate::queue::{OpenMode, Retention, Status, Store};
 
 /// Jobs deleted in one transaction.
 const BATCH: usize = 500;
@@ -61,12 +60,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         let prunable = context.block_on(async { Ok(store.prunable(retention).await?) })?;
         return many::would("delete", &prunable, context);
     }
-    let deleted = context.block_on(delete(&store, retention))?;
+    let deleted = context.block_on(delete(&*store, retention))?;
     output::one(context.format(), &serde_json::json!({ "deleted": deleted }), || format!("deleted {deleted} jobs"))?;
     Ok(Code::Ok)
 }
 
-async fn delete(store: &SqliteStore, retention: Retention) -> anyhow::Result<usize> {
+async fn delete(store: &dyn Store, retention: Retention) -> anyhow::Result<usize> {
     let mut line = LiveLine::on_stderr();
     let mut deleted = 0;
     let mut obstacles = BTreeSet::new();

@@ -1,6 +1,7 @@
 //! What every command needs: the settings, the store, a runtime.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,8 +10,7 @@ use super::exit::{Code, Failure};
 use super::output::Format;
 use crate::config::{self, Environment, Location, Queue, Settings, suggest};
 use crate::plugins::stem;
-use crate::queue::sqlite::{self, OpenMode, SqliteStore};
-use crate::queue::{Id, JobType};
+use crate::queue::{self, Id, JobType, OpenMode, Store};
 
 /// How long a command waits for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,8 +79,8 @@ impl Context {
     }
 
     /// The queue of the settings.
-    pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<SqliteStore> {
-        Ok(SqliteStore::open(store_options(settings, Some(PATIENCE)), mode)?)
+    pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<Arc<dyn Store>> {
+        Ok(queue::open(store_options(settings, Some(PATIENCE)), mode)?)
     }
 
     /// Runs a command's work on one thread.
@@ -95,9 +95,9 @@ impl Context {
 }
 
 /// How the store of the settings is opened.
-pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> sqlite::Options {
+pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> queue::Options {
     let Queue { database, table, durability, .. } = settings.queue.clone();
-    sqlite::Options { database, table, durability, patience }
+    queue::Options { database, table, durability, patience }
 }
 
 /// The types that can be enqueued: those the settings name and those of the files in the plugin directory.

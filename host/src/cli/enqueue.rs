@@ -13,8 +13,7 @@ use super::input::{read_file, read_payload};
 use super::output::{self, talk};
 use super::{parse, wait};
 use crate::config::Settings;
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Due, Enqueued, JobType, Key, NewJob, Payload, Priority, Store};
+use crate::queue::{Due, Enqueued, JobType, Key, NewJob, OpenMode, Payload, Priority};
 
 /// The latest that a job may be due, from now.
 const FARTHEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
@@ -105,7 +104,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
             None => output::one(context.format(), &object(&answer), || answer.id().to_string()).map(|()| Code::Ok),
             Some(Wait(limit)) => {
                 talk(answer.id());
-                wait::await_end(&store, answer.id(), limit).await
+                wait::await_end(&*store, answer.id(), limit).await
             }
         }
     })

@@ -7,8 +7,7 @@ use thiserror::Error;
 use super::render::paragraph;
 use super::{output, terminal};
 use crate::config::{ConfigError, Look};
-use crate::queue::StoreError;
-use crate::queue::sqlite::OpenError;
+use crate::queue::{OpenError, StoreError};
 
 /// What an exit code means. A contract: scripts rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use super::exit::Code;
 use super::output::{self, Column, cell, talk};
 use super::{parse, render, terminal, when};
 use crate::config::{Settings, suggest};
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Filter, Job, Status, Store, Timestamp};
+use crate::queue::{Filter, Job, OpenMode, Status, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\

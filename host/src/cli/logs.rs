@@ -6,8 +6,7 @@ use super::context::{Context, no_such_job};
 use super::exit::{Code, Failure};
 use super::output::{self, Format, cell, talk};
 use super::render;
-use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{ChangeCursor, Id, Job, LogLine, Status, Store, StoreError, Timestamp};
+use crate::queue::{ChangeCursor, Id, Job, LogLine, OpenMode, Status, Store, StoreError, Timestamp};
 
 /// How often `--follow` looks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -44,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         // The job first: what it logged before it ended is there once it has.
         let mut job = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
         let mut reader = Reader::default();
-        let lines = reader.next(&store, &args.id).await?;
+        let lines = reader.next(&*store, &args.id).await?;
         if lines.is_empty() && !args.follow && format == Format::Table {
             talk(format!("job {} is {} and has logged nothing", job.id, job.status));
         }
@@ -56,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         while args.follow && !job.status.is_terminal() {
             seen = store.change(seen, LOOK, NET).await?;
             let now = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
-            print(&reader.next(&store, &args.id).await?, format, true)?;
+            print(&reader.next(&*store, &args.id).await?, format, true)?;
             if format == Format::Table {
                 tell_change(&job, &now);
             }
@@ -102,7 +101,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn next(&mut self, store: &SqliteStore, id: &Id) -> Result<Vec<LogLine>, StoreError> {
+    async fn next(&mut self, store: &dyn Store, id: &Id) -> Result<Vec<LogLine>, StoreError> {
         let mut lines = store.logs(id, self.seen.saturating_sub(1)).await?;
         if lines.first() == self.last.as_ref() || self.last.is_none() {
             lines.drain(..self.seen.min(1));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::context::{Context, no_such_job};
 use super::exit::{Code, Failure};
 use super::many::{Verb, Which, each_id};
-use crate::queue::sqlite::{OpenMode, SqliteStore};
-use crate::queue::{Id, Policies, Retried, Status, Store};
+use crate::queue::{Id, OpenMode, Policies, Retried, Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -41,8 +40,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let policies = Arc::new(settings.worker.rules.policies());
     context.block_on(async {
         let Some(selection) = selection else {
-            return each_id(&which.ids, Status::Pending, context.format(), async |id| one(&store, id, &policies).await)
-                .await;
+            return each_id(&which.ids, Status::Pending, context.format(), async |id| {
+                one(&*store, id, &policies).await
+            })
+            .await;
         };
         let selected = store.select(selection.clone()).await?;
         let step = async |jobs| store.retry_many(jobs, selection.states.clone(), policies.clone()).await;
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-async fn one(store: &SqliteStore, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<Status> {
+async fn one(store: &dyn Store, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<Status> {
     match store.retry(id, policies.clone()).await? {
         Retried::From(status) => Ok(status),
         Retried::NotFound => Err(no_such_job(id).into()),

@@ -1,5 +1,6 @@
 //! `jobq run`: the daemon.
 
+use crate::queue::{self, OpenMode};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use super::exit::{Code, Failure};
 use super::output;
 use crate::config::Settings;
 use crate::plugins::{Registry, State};
-use crate::queue::sqlite::{OpenMode, SqliteStore};
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{self, PluginHandlers, Pool, Setup};
 
@@ -65,9 +65,9 @@ async fn serve(mut signals: Signals, context: &Context) -> anyhow::Result<()> {
     let settings = settings?;
     warn_of(&settings);
     let options = store_options(&settings, None);
-    let opening = tokio::task::spawn_blocking(|| SqliteStore::open(options, OpenMode::Create));
+    let opening = tokio::task::spawn_blocking(|| queue::open(options, OpenMode::Create));
     let store = tokio::select! {
-        opened = opening => Arc::new(opened.context("opening the database failed")??),
+        opened = opening => opened.context("opening the database failed")??,
         () = signals.stop() => return Ok(()),
     };
     let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };

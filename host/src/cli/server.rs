@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::queue::sqlite::SqliteStore;
 use crate::queue::{Daemon, PluginReport, Store, StoreError, Timestamp};
 
 /// A daemon that has not been heard of for so long is gone.
@@ -23,7 +22,7 @@ pub(super) enum Server {
 
 impl Server {
     /// What the daemons say of `job_type`.
-    pub(super) async fn of(job_type: &str, store: &SqliteStore) -> Result<Self, StoreError> {
+    pub(super) async fn of(job_type: &str, store: &dyn Store) -> Result<Self, StoreError> {
         let living = living(store).await?;
         if living.is_empty() {
             return Ok(Self::Nobody);
@@ -54,7 +53,7 @@ impl Server {
 }
 
 /// The daemons that have been heard of lately.
-pub(super) async fn living(store: &SqliteStore) -> Result<Vec<Daemon>, StoreError> {
+pub(super) async fn living(store: &dyn Store) -> Result<Vec<Daemon>, StoreError> {
     let now = Timestamp::now();
     let mut daemons = store.daemons().await?;
     daemons.retain(|daemon| now.since(daemon.seen_at) < SILENCE);

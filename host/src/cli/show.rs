@@ -6,8 +6,7 @@ use super::output::{self, cell};
 use super::render::{self, Attempt};
 use super::{list, terminal, when};
 use crate::config::Settings;
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Id, Job, Status, Store, Timestamp};
+use crate::queue::{Id, Job, OpenMode, Status, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\

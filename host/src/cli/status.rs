@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use super::exit::Code;
 use super::output;
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Status, Store, summary};
+use crate::queue::{OpenMode, Status, summary};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\

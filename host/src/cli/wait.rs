@@ -10,7 +10,6 @@ use super::output;
 use super::server::Server;
 use super::terminal::LiveLine;
 use super::when;
-use crate::queue::sqlite::SqliteStore;
 use crate::queue::{ChangeCursor, Id, Job, Status, Store, Timestamp};
 
 /// How often a wait looks whether somebody has written.
@@ -23,7 +22,7 @@ const NET: Duration = Duration::from_secs(1);
 const DRAW: Duration = Duration::from_millis(100);
 
 /// Waits until the job has ended; the exit code tells how.
-pub(super) async fn await_end(store: &SqliteStore, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
+pub(super) async fn await_end(store: &dyn Store, id: &Id, limit: Option<Duration>) -> anyhow::Result<Code> {
     let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
     let terminal = terminal.transpose().context("cannot listen to signals")?;
     let mut watch =
@@ -82,7 +81,7 @@ struct Watch {
 
 impl Watch {
     /// Returns when somebody has written to the queue, or when the wait is over before.
-    async fn until_change(&mut self, store: &SqliteStore, job: &Job) -> anyhow::Result<Option<Over>> {
+    async fn until_change(&mut self, store: &dyn Store, job: &Job) -> anyhow::Result<Option<Over>> {
         let mut drawn: Option<Instant> = None;
         loop {
             let left = self.limit.map(|limit| limit.saturating_sub(self.started.elapsed()));

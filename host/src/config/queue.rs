@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::section::Section;
 use super::setting::Setting;
 use super::settings::Queue;
-use crate::queue::sqlite::{Durability, TableName};
+use crate::queue::{Durability, TableName};
 
 /// The keys of `[queue]`.
 pub(super) const KEYS: &[&str] = &["database", "table", "durability", "max_payload"];

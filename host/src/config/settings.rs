@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::secrets::SecretSource;
-use crate::queue::sqlite::{Durability, TableName};
+use crate::queue::{Durability, TableName};
 use crate::{plugins, worker};
 
 /// Everything that `jobq.toml` and the variables say, with defaults for what they do not say.

@@ -7,6 +7,7 @@ mod exchange;
 mod job;
 mod lost;
 pub mod memory;
+mod open;
 mod record;
 mod retry;
 pub mod sqlite;
@@ -23,8 +24,10 @@ pub use job::{
     Digest, Due, Id, JobRef, JobType, Key, KeyError, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority,
     Timestamp, TypeError, WorkerName,
 };
+pub use open::open;
 pub use record::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
 pub use retry::{Backoff, Next, Policies, Policy, snooze_delay};
+pub use sqlite::{Durability, OpenError, OpenMode, Options, TableName};
 pub use standing::{StandingAnswer, StandingClaim};
 pub use state::{Event, Outcome, Status};
 pub use store::{Store, StoreError};

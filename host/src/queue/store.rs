@@ -164,6 +164,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What the daemons on this queue last announced.
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError>;
+
+    /// Finishes what was asked for and lets go of the place that the queue is kept in. Every later call is refused.
+    async fn close(&self);
 }
 
 /// Why a verb failed. Nothing was written.
@@ -175,8 +178,8 @@ pub enum StoreError {
     /// No space is left; asking again helps once there is.
     #[error("no space is left for the database: {0}")]
     Full(String),
-    /// The file or its directory cannot be written.
-    #[error("the database cannot be written: {0}")]
+    /// The place that the queue is kept in cannot be written.
+    #[error("the queue cannot be written: {0}")]
     ReadOnly(String),
     /// The rows given break a rule of the table; asking again never helps.
     #[error("the table refuses it: {0}")]

@@ -17,8 +17,7 @@ use super::context::Context;
 use super::exit::{Code, Failure};
 use super::output::{self, talk};
 use crate::plugins::Registry;
-use crate::queue::sqlite::{OpenMode, Options, SqliteStore};
-use crate::queue::{Id, Job, Status, Store, summary};
+use crate::queue::{self, Id, Job, OpenMode, Options, Status, Store, summary};
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{PluginHandlers, Pool, Setup};
 
@@ -64,7 +63,7 @@ struct End {
 
 async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
     let settings = stage.settings()?;
-    let store = Arc::new(SqliteStore::open(Options::new(&settings.queue.database), OpenMode::Create)?);
+    let store = queue::open(Options::new(&settings.queue.database), OpenMode::Create)?;
     let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
     let sandbox = Arc::new(Sandbox::new(options)?);
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
@@ -82,7 +81,7 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
         roles.push((id, role));
     }
     pool.waker().wake();
-    watch(&store, &roles).await?;
+    watch(&*store, &roles).await?;
     pool.stop(CancellationToken::new()).await;
 
     let mut ends = Vec::new();
@@ -96,7 +95,7 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
 }
 
 /// Shows how far the jobs are until all have ended.
-async fn watch(store: &SqliteStore, roles: &[(Id, Role)]) -> anyhow::Result<()> {
+async fn watch(store: &dyn Store, roles: &[(Id, Role)]) -> anyhow::Result<()> {
     let terminal = std::io::stderr().is_terminal();
     let started = Instant::now();
     let mut last = String::new();

@@ -8,8 +8,7 @@ use crate::cli::output::{self, Column, cell};
 use crate::cli::server;
 use crate::cli::when;
 use crate::config::Settings;
-use crate::queue::sqlite::OpenMode;
-use crate::queue::{Daemon, Timestamp};
+use crate::queue::{Daemon, OpenMode, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -50,7 +49,7 @@ fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>
         Err(error) if exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    context.block_on(async { Ok(server::living(&store).await?) })
+    context.block_on(async { Ok(server::living(&*store).await?) })
 }
 
 fn rows_of(daemon: Daemon) -> Vec<Row> {

@@ -39,6 +39,7 @@ struct State {
     table: Table,
     daemons: Daemons,
     standing: Option<StandingClaim>,
+    is_closed: bool,
 }
 
 impl Default for MemoryStore {
@@ -61,7 +62,11 @@ impl MemoryStore {
 
     /// Looks at the queue.
     fn look<T>(&self, look: impl FnOnce(&mut State, Timestamp) -> T) -> Result<T, StoreError> {
-        Ok(look(&mut self.lock(), (self.clock)()))
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(StoreError::Closed);
+        }
+        Ok(look(&mut state, (self.clock)()))
     }
 
     /// Changes the queue and tells so.
@@ -211,7 +216,8 @@ impl Store for MemoryStore {
     async fn change(&self, since: ChangeCursor, _: Duration, _: Duration) -> Result<ChangeCursor, StoreError> {
         let mut changes = self.changes.subscribe();
         let newest = changes.wait_for(|newest| *newest > since).await.map_err(|_| StoreError::Closed)?;
-        Ok(*newest)
+        let newest = *newest;
+        self.look(|_, _| newest)
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
@@ -260,5 +266,10 @@ impl Store for MemoryStore {
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
         self.look(|state, _| state.daemons.announced())
+    }
+
+    async fn close(&self) {
+        self.lock().is_closed = true;
+        self.changes.send_modify(|newest| *newest = newest.next());
     }
 }

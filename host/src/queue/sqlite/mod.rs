@@ -427,4 +427,8 @@ impl Store for SqliteStore {
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
         self.readers.read(daemons::daemons).await
     }
+
+    async fn close(&self) {
+        SqliteStore::close(self).await;
+    }
 }
