@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
-use jobq::queue::{ChangeCursor, Store, StoreError};
+use jobq::queue::{ChangeCursor, NewJob, Payload, Store, StoreError};
 use tokio::time::timeout;
 
 use super::File;
+use crate::home::eventually;
 use crate::store::{claim, job, receipt};
 
 #[tokio::test]
@@ -139,4 +140,28 @@ async fn foreign_commits_are_noticed_without_polling() {
         foreign.execute_batch("COMMIT").unwrap();
         seen = timeout(Duration::from_secs(60), change).await.expect("nobody looked").unwrap();
     }
+}
+
+/// By a thread of its own: nobody calls the store any more.
+#[tokio::test]
+async fn what_has_piled_up_behind_a_long_reader_is_written_back() {
+    let file = File::new();
+    let store = file.store();
+    let (reader, other) = (file.foreign(), file.foreign());
+    reader.execute_batch("BEGIN; SELECT count(*) FROM jobs").unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+    let large =
+        || NewJob { payload: Payload::parse(format!("\"{}\"", "x".repeat(100_000)), 1 << 20).unwrap(), ..job("work") };
+    for _ in 0..250 {
+        store.enqueue(vec![large()]).await.unwrap();
+    }
+    let left = || -> i64 {
+        other
+            .query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
+            .unwrap()
+    };
+    assert!(left() > 6000, "{}", left());
+    reader.execute_batch("COMMIT").unwrap();
+    eventually("the log to be written back", || (left() == 0).then_some(()));
+    store.close().await;
 }
