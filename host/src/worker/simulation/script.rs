@@ -105,7 +105,7 @@ fn input(rng: &mut Rng, daemons: usize, calm: bool) -> Input {
 
 fn jobs(rng: &mut Rng) -> Vec<Job> {
     let kind = rng.usize(0..TYPES.len());
-    let most = if kind == 1 { 8 } else { 40 };
+    let most = [40, 8, 150, 40][kind];
     let count = if rng.bool() { 1 } else { rng.usize(1..most) };
     let job = |rng: &mut Rng| Job {
         kind: if rng.u8(0..4) == 0 { rng.usize(0..TYPES.len()) } else { kind },

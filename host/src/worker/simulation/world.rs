@@ -678,7 +678,7 @@ impl<'s> World<'s> {
         }
         let fails = self.failing_until > self.now;
         let is_lost = self.losing_until > self.now && self.rng.bool();
-        let (answer, wrote) = self.transact(daemon, asked, call, !fails, !fails && !is_lost)?;
+        let (answer, wrote) = self.transact(asked, call, !fails, !fails && !is_lost)?;
         if wrote {
             self.tell_all();
         }
@@ -688,14 +688,7 @@ impl<'s> World<'s> {
     }
 
     /// What a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
-    fn transact(
-        &mut self,
-        daemon: usize,
-        asked: Instant,
-        call: Call,
-        runs: bool,
-        heard: bool,
-    ) -> Result<(Answer, bool), String> {
+    fn transact(&mut self, asked: Instant, call: Call, runs: bool, heard: bool) -> Result<(Answer, bool), String> {
         let now = self.timestamp();
         Ok(match call {
             Call::Claim(number, claim) => {
@@ -722,8 +715,9 @@ impl<'s> World<'s> {
                 if runs {
                     self.end(&job, &verdict, now);
                 }
-                let _ = daemon;
-                (Answer::End(job, verdict, heard), runs)
+                // A job that is completed makes no work, so nobody needs to be told.
+                let makes_work = !matches!(verdict, Verdict::Complete(_));
+                (Answer::End(job, verdict, heard), runs && makes_work)
             }
             Call::Release(leases) => {
                 if runs {
