@@ -1,5 +1,6 @@
 //! Looking at many jobs: lists, selections, counts.
 
+use std::ops::Bound;
 use std::time::Duration;
 
 use super::indexes::Spot;
@@ -33,7 +34,15 @@ impl Table {
 
     /// Whether a job of `job_type` waits that is due.
     pub fn has_due(&self, job_type: &str, now: Timestamp) -> bool {
-        self.indexes.waiting.get(job_type).is_some_and(|waiting| waiting.iter().any(|spot| spot.scheduled_at <= now))
+        let Some(waiting) = self.indexes.waiting.get(job_type) else { return false };
+        let mut at = Spot::FIRST;
+        while let Some(spot) = waiting.range((Bound::Excluded(at), Bound::Unbounded)).next() {
+            if spot.scheduled_at <= now {
+                return true;
+            }
+            at = spot.end_of_priority();
+        }
+        false
     }
 
     /// How many jobs have not ended.

@@ -751,14 +751,11 @@ impl<'s> World<'s> {
             let notes = graves.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
-        let is_running = |job: &&queue::Job| job.status == Status::Running;
-        let lost: BTreeMap<Id, Key> =
-            self.table.jobs().filter(is_running).map(|job| (job.id.clone(), (job.reference, job.lease))).collect();
         let gone = Gone { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
         let rescued = self.table.rescue(&self.policies, gone, has_started, || 0.5, now);
         for job in &rescued {
-            let Some(key) = lost.get(&job.id) else { continue };
-            let had_started = self.started.contains(key);
+            let Some(row) = self.table.find(&job.id) else { continue };
+            let had_started = self.started.contains(&(row.reference, row.lease));
             if had_started != (job.status != Status::Pending) {
                 return Err(format!(
                     "I15: {} was rescued as {}; had its guest started: {had_started}",
