@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The pauses before the looks that follow a write.
-const RUNGS: [Duration; 8] = [
+/// The pauses before the looks that follow a write. Between the write and the commit is the disk, which may take its time.
+const RUNGS: [Duration; 11] = [
     Duration::from_micros(300),
     Duration::from_micros(500),
     Duration::from_millis(1),
@@ -15,10 +15,13 @@ const RUNGS: [Duration; 8] = [
     Duration::from_millis(8),
     Duration::from_millis(16),
     Duration::from_millis(64),
+    Duration::from_millis(128),
+    Duration::from_millis(256),
+    Duration::from_millis(512),
 ];
 
 /// Where it goes on after a change: what was written may belong to a commit that is still to come, but hardly ever does.
-const AFTER_A_CHANGE: usize = 6;
+const AFTER_A_CHANGE: std::ops::Range<usize> = 6..8;
 
 /// Where it stays while more is being written: a large transaction is under way.
 const LONG_TRANSACTION: usize = 6;
@@ -59,6 +62,8 @@ pub(super) struct Cadence {
     /// Whether a write was seen that no change has explained.
     announced: bool,
     rung: Option<usize>,
+    /// Where the looks end.
+    end: usize,
     /// Whether the last look found nothing written: what is written then is the start of something.
     quiet: bool,
     /// The pause after the last change, while it lasts.
@@ -70,7 +75,17 @@ pub(super) struct Cadence {
 
 impl Cadence {
     pub(super) const fn new(seen: bool) -> Self {
-        Self { seen, missed: 0, announced: false, rung: None, quiet: true, pause: None, looked: None, due: None }
+        Self {
+            seen,
+            missed: 0,
+            announced: false,
+            rung: None,
+            end: RUNGS.len(),
+            quiet: true,
+            pause: None,
+            looked: None,
+            due: None,
+        }
     }
 
     /// When to look, for those who want it at this pace.
@@ -95,7 +110,7 @@ impl Cadence {
     /// Something is being written.
     pub(super) fn written(&mut self, now: Instant) {
         self.quiet = false;
-        self.rung = Some(1);
+        (self.rung, self.end) = (Some(1), RUNGS.len());
         self.due = Some(now + RUNGS[0]);
     }
 
@@ -112,7 +127,7 @@ impl Cadence {
         let unseen = self.seen && !first && !std::mem::replace(&mut self.announced, written);
         let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE));
         self.pause = Some(pause);
-        self.rung = written.then_some(AFTER_A_CHANGE);
+        (self.rung, self.end) = (written.then_some(AFTER_A_CHANGE.start), AFTER_A_CHANGE.end);
         self.due = Some(now + pause);
         self.missed += u32::from(unseen);
         if self.seen && self.missed >= FORGIVEN {
@@ -126,11 +141,14 @@ impl Cadence {
     fn step(&mut self, now: Instant, written: bool) {
         let rung = match (self.rung, written) {
             (None, false) => None,
-            (None, true) => Some(0),
+            (None, true) => {
+                self.end = RUNGS.len();
+                Some(0)
+            }
             (Some(rung), true) => Some(rung.min(LONG_TRANSACTION)),
             (Some(rung), false) => Some(rung),
         };
-        let pause = rung.filter(|_| self.seen).and_then(|rung| RUNGS.get(rung));
+        let pause = rung.filter(|rung| self.seen && *rung < self.end).and_then(|rung| RUNGS.get(rung));
         self.due = pause.map(|pause| now + *pause);
         self.rung = rung.filter(|_| pause.is_some()).map(|rung| rung + 1);
     }
@@ -184,7 +202,7 @@ mod tests {
             looks.push((due - start - ms(10)).as_micros());
             cadence.looked(due, false, false);
         }
-        assert_eq!(looks, [300, 800, 1800, 3800, 7800, 15_800, 31_800, 95_800]);
+        assert_eq!(looks, [300, 800, 1800, 3800, 7800, 15_800, 31_800, 95_800, 223_800, 479_800, 991_800]);
     }
 
     #[test]
