@@ -35,6 +35,9 @@ const FEW: usize = 4;
 /// Another number whenever another connection has committed.
 const DATA_VERSION: &str = "PRAGMA data_version";
 
+/// The log grows by a few megabytes at most meanwhile.
+const BETWEEN_MEASURES: Duration = Duration::from_millis(10);
+
 /// Where a command stands among those of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
@@ -265,6 +268,8 @@ struct Desk<'c> {
     others_committed: Cell<bool>,
     /// What SQLite said when it was last asked whether others have committed.
     data_version: Cell<Option<i64>>,
+    /// When the log was measured for the last time.
+    measured: Cell<Option<Instant>>,
 }
 
 impl<'c> Desk<'c> {
@@ -288,6 +293,7 @@ impl<'c> Desk<'c> {
             stamps: RefCell::default(),
             others_committed: Cell::new(false),
             data_version: Cell::new(None),
+            measured: Cell::new(None),
         }
     }
 
@@ -310,6 +316,11 @@ impl<'c> Desk<'c> {
 
     /// Sees to the log while nobody waits for an answer.
     fn see_to_the_log(&self) {
+        let now = Instant::now();
+        if self.measured.get().is_some_and(|measured| now - measured < BETWEEN_MEASURES) {
+            return;
+        }
+        self.measured.set(Some(now));
         if self.file.check().is_err() {
             return;
         }
