@@ -32,6 +32,8 @@ pub(super) struct Daemon {
     pub(super) leases: Leases<Key>,
     pub(super) heartbeat: Heartbeat,
     pub(super) guests: BTreeMap<Key, Guest>,
+    /// The types of attempts that were spawned and not polled yet.
+    pub(super) unpolled: BTreeMap<Key, usize>,
     /// The claim that stands by, and since when it can have been taken.
     pub(super) standing: Option<(u64, Claim)>,
     /// Attempts that were spawned and have not come to their end.
@@ -69,6 +71,7 @@ impl Daemon {
             leases: Leases::default(),
             heartbeat: Heartbeat::new(LEASE, wall, now),
             guests: BTreeMap::new(),
+            unpolled: BTreeMap::new(),
             standing: None,
             open: 0,
             promises: BTreeMap::new(),
@@ -83,6 +86,11 @@ impl Daemon {
 
     pub(super) fn running_of(&self, kind: usize) -> usize {
         self.guests.values().filter(|guest| guest.kind == kind).count()
+    }
+
+    /// Slots of a type that are taken, by guests or by attempts that are about to start one.
+    pub(super) fn taken_by(&self, kind: usize) -> usize {
+        self.running_of(kind) + self.unpolled.values().filter(|other| **other == kind).count()
     }
 }
 

@@ -510,7 +510,10 @@ impl<'s> World<'s> {
             Action::Start(job) => {
                 process.open += 1;
                 process.busy_at = self.now;
-                let delay = self.micros(1..300);
+                process.unpolled.insert(key(&job.lease), kind_of(&job));
+                // Now and then the runtime is held up.
+                let held_up = self.rng.u8(0..100) == 0;
+                let delay = self.micros(if held_up { 1..2_500_000 } else { 1..300 });
                 self.own(daemon, delay, Own::FirstPoll(Box::new(job)));
             }
             Action::Release(leases) => {
@@ -523,8 +526,9 @@ impl<'s> World<'s> {
     fn first_poll(&mut self, daemon: usize, job: Claimed) -> Check {
         let now = self.instant();
         let key = key(&job.lease);
-        let kind = TYPES.iter().position(|kind| kind.name == job.job_type.as_str()).unwrap_or(0);
+        let kind = kind_of(&job);
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
+        process.unpolled.remove(&key);
         match process.leases.start(&job.lease, &key, now) {
             Start::Go => {}
             Start::Lost => {
@@ -893,10 +897,11 @@ impl<'s> World<'s> {
         for process in self.daemons.iter_mut().flatten() {
             let can_start = |kind: usize| {
                 let limit = process.capacity.types.get(TYPES[kind].name).copied().unwrap_or(0);
-                due[kind] && process.running_of(kind) < limit
+                due[kind] && process.taken_by(kind) < limit
             };
             let is_able = process.stopping.is_none() && process.frozen_until.is_none_or(|until| until + LOOK < now);
-            let is_free = process.guests.len() < process.capacity.slots && (0..TYPES.len()).any(can_start);
+            let taken = process.guests.len() + process.unpolled.len();
+            let is_free = taken < process.capacity.slots && (0..TYPES.len()).any(can_start);
             if !is_able || !is_free {
                 process.busy_at = now;
             } else if now - process.busy_at > LOOK {
@@ -955,4 +960,8 @@ impl<'s> World<'s> {
         }
         Ok(())
     }
+}
+
+fn kind_of(job: &Claimed) -> usize {
+    TYPES.iter().position(|kind| kind.name == job.job_type.as_str()).unwrap_or(0)
 }
