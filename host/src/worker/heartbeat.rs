@@ -20,7 +20,10 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        reaper::reap(&shared, machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease)).await;
+        let judged = machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease);
+        if reaper::reap(&shared, judged).await.is_err() {
+            machine.failed(Instant::now());
+        }
         tokio::time::sleep(machine.pause()).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);
@@ -38,6 +41,7 @@ pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Optio
                 }
             }
             Err(error) => {
+                machine.failed(Instant::now());
                 tracing::warn!("cannot look after running attempts: {error}");
                 shared.note(&error);
             }

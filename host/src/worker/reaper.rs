@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pool::Shared;
-use crate::queue::Status;
+use crate::queue::{Status, StoreError};
 
 /// Attempts ended in one transaction.
 const BATCH: usize = 200;
@@ -15,7 +15,10 @@ pub(super) const LONGEST_LEASE: u32 = 10;
 
 /// Ends every attempt whose daemon is proved dead and, where `judged` says how long leases are, every one whose lease has
 /// expired; wakes the pool if any can run again.
-pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) {
+///
+/// # Errors
+/// When the store fails; that has been told.
+pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) -> Result<(), StoreError> {
     let policies = Arc::new(shared.rules.load().policies());
     let longest = judged.map(|lease| lease * LONGEST_LEASE);
     loop {
@@ -24,7 +27,7 @@ pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) {
             Err(error) => {
                 tracing::warn!("cannot look for lost jobs: {error}");
                 shared.note(&error);
-                return;
+                return Err(error);
             }
         };
         for lost in &rescued {
@@ -39,7 +42,7 @@ pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) {
             shared.wake.notify_one();
         }
         if rescued.len() < BATCH {
-            return;
+            return Ok(());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A queue in memory, for tests of applications and of the worker: the same verbs and answers, gone with the process.
 //!
 //! [`Table`] is the queue as a value: no clock, no chance, no I/O, so that a simulation can drive it. [`MemoryStore`] puts it behind
-//! the [`Store`] that everybody else uses.
+//! the [`Store`](crate::queue::Store) that everybody else uses.
 
 mod cancel;
 mod claim;

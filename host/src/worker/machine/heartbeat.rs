@@ -64,6 +64,11 @@ impl Heartbeat {
         self.renewed = self.renewed.max(asked);
     }
 
+    /// The store has failed at `now`: others could not renew either, so they get a lease to do it.
+    pub(in crate::worker) fn failed(&mut self, now: Instant) {
+        self.judge_from = self.judge_from.max(now + self.lease);
+    }
+
     /// Whether leases of others that have expired may be taken for lost. A jump since the last beat is for the next one to
     /// deal with.
     pub(in crate::worker) fn may_judge(&self, wall: SystemTime, now: Instant) -> bool {
@@ -134,6 +139,15 @@ mod tests {
         let pause = 6 * SECOND;
         assert!(heartbeat.beat(wall + pause, start + pause).holds_off);
         assert!(!heartbeat.beat(wall + pause + BEAT, start + pause + BEAT).holds_off);
+    }
+
+    #[test]
+    fn after_a_failure_of_the_store_others_get_a_lease_to_renew() {
+        let (mut heartbeat, wall, start) = started();
+        heartbeat.failed(start + SECOND);
+        heartbeat.renewed(start + LEASE);
+        assert!(!heartbeat.may_judge(wall + LEASE, start + LEASE));
+        assert!(heartbeat.may_judge(wall + SECOND + LEASE, start + SECOND + LEASE));
     }
 
     #[test]

@@ -53,7 +53,7 @@ enum Answer {
     Claim(u64, Instant, Option<Claims>),
     Renew(Instant, Vec<Lease>, Option<Vec<Stale>>),
     Stale(Option<Vec<Stale>>),
-    Rescue(usize),
+    Rescue(Option<usize>),
     End(Box<Claimed>, Verdict, bool),
     Release(Vec<Lease>, bool),
 }
@@ -612,7 +612,14 @@ impl<'s> World<'s> {
             process.dispatch.take(Event::Changed, now);
         }
         let leases = process.leases.all();
-        self.call(daemon, if beat.renew { Call::Renew(leases) } else { Call::Stale(leases) });
+        if leases.is_empty() {
+            if beat.renew {
+                process.heartbeat.renewed(now);
+            }
+            self.after_check(daemon);
+        } else {
+            self.call(daemon, if beat.renew { Call::Renew(leases) } else { Call::Stale(leases) });
+        }
     }
 
     fn stop_event(&mut self, daemon: usize, event: StopEvent) -> Check {
@@ -713,7 +720,7 @@ impl<'s> World<'s> {
             Call::Stale(leases) => (Answer::Stale(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false),
             Call::Rescue(judges) => {
                 let rescued = if runs { self.rescue(judges, asked)? } else { Vec::new() };
-                (Answer::Rescue(if heard { rescued.len() } else { 0 }), !rescued.is_empty())
+                (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
                 if runs {
@@ -788,6 +795,9 @@ impl<'s> World<'s> {
                 }
             }
             Answer::Renew(asked, leases, stale) => {
+                if stale.is_none() {
+                    process.heartbeat.failed(now);
+                }
                 if let Some(stale) = stale {
                     process.heartbeat.renewed(asked);
                     process.leases.renewed(&leases, asked, LEASE);
@@ -797,12 +807,17 @@ impl<'s> World<'s> {
                 self.after_check(daemon);
             }
             Answer::Stale(stale) => {
+                if stale.is_none() {
+                    process.heartbeat.failed(now);
+                }
                 self.stale(daemon, stale.unwrap_or_default());
                 self.after_check(daemon);
             }
             Answer::Rescue(count) => {
-                if count > 0 {
-                    process.dispatch.take(Event::Changed, now);
+                match count {
+                    None => process.heartbeat.failed(now),
+                    Some(0) => {}
+                    Some(_) => process.dispatch.take(Event::Changed, now),
                 }
                 self.next_beat(daemon);
             }
@@ -873,7 +888,7 @@ impl<'s> World<'s> {
         let owner = self.daemons.iter().flatten().find(|process| Some(process.name.as_str()) == job.worker.as_deref());
         let Some(owner) = owner else { return Ok(()) };
         let could_renew = owner.frozen_until.is_none_or(|until| until + LEASE < self.now)
-            && self.stalled_until + LEASE < self.now
+            && self.stalled_until < self.now
             && self.clock_set_at.is_none_or(|set_at| asked > set_at)
             && !self.orphans.contains(&job.id);
         if could_renew {
