@@ -37,7 +37,9 @@ fn main() -> Result<()> {
     }
 
     let go = templates.join("go/bindings");
-    for (name, content) in generate(wit_bindgen_go::Opts::default().build(), &resolve, world)?.iter() {
+    // Not through `gofmt`: whether it is installed must not change what is written.
+    let options = wit_bindgen_go::Opts { format: wit_bindgen_go::Format::False, ..Default::default() };
+    for (name, content) in generate(options.build(), &resolve, world)?.iter() {
         if name.ends_with(".go") {
             let text = GO_PATHS
                 .iter()
