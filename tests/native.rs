@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options as Database, SqliteStore};
-use jobq::queue::{Id, Job, JobType, NewJob, Outcome, Payload, Policy, Status, Store};
+use jobq::queue::sqlite::{OpenMode, SqliteStore, WorkerOptions as Database};
+use jobq::queue::{Id, Job, JobType, NewJob, Outcome, Payload, RetryPolicy, Status, Store};
 use jobq::sandbox::{FollowUp, Limits};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Options, Pool, Rule, Rules, Setup};
+use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 struct House {
@@ -22,11 +22,15 @@ impl House {
         let store = Arc::new(SqliteStore::open(Database::new(dir.path().join("q.db")), OpenMode::Create).unwrap());
         let rule = |timeout| {
             let limits = Limits { timeout, ..Limits::default() };
-            Arc::new(Rule { limits, policy: Policy { max_attempts: 1, ..Policy::default() }, ..Rule::default() })
+            Arc::new(Rule {
+                limits,
+                policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
+                ..Rule::default()
+            })
         };
         let hasty = BTreeMap::from([(JobType::parse("forever").unwrap(), rule(Duration::from_millis(50)))]);
         let rules = Rules { default: rule(Duration::from_secs(3600)), by_type: hasty, ..Rules::default() };
-        let options = Options { rules, shutdown_grace: Duration::ZERO, ..Options::default() };
+        let options = WorkerOptions { rules, shutdown_grace: Duration::ZERO, ..WorkerOptions::default() };
         let handlers = NativeHandlers::new()
             .on("echo", |job: NativeJob| async move { Ok(job.call.payload.clone()) })
             .on("question", |_| async { Ok("x".parse::<u32>()?.to_string()) })

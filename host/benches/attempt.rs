@@ -8,16 +8,16 @@ use std::time::Instant;
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
-use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, Metering, Options, Outcome, Sandbox, Tap};
+use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Options, Sandbox, Tap};
 use jobq::worker::{Rule, decide};
 
 fn decision(criterion: &mut Criterion) {
     let rule = Rule::default();
     let mut group = criterion.benchmark_group("decide");
     group.bench_function("completed", |b| {
-        b.iter(|| decide(black_box(Outcome::Completed(String::new())), 1, None, &rule, 0.5))
+        b.iter(|| decide(black_box(GuestOutcome::Completed(String::new())), 1, None, &rule, 0.5))
     });
-    let failed = || Outcome::Failed { message: String::new(), after: None };
+    let failed = || GuestOutcome::Failed { message: String::new(), after: None };
     group.bench_function("failed", |b| b.iter(|| decide(black_box(failed()), 1, None, &rule, 0.5)));
     group.finish();
 }
@@ -44,7 +44,7 @@ fn instance(criterion: &mut Criterion) {
             sandbox.run(version.plugin(), call.clone(), &rule.limits, &rule.grants, tap, follow_ups).await
         };
         let report = runtime.block_on(run());
-        assert!(matches!(report.outcome, Outcome::Completed(_)), "{name}: {report:?}");
+        assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{name}: {report:?}");
         group.bench_function(name, |b| {
             b.iter_custom(|rounds| {
                 runtime.block_on(async {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use jobq::queue::sqlite::{Crowd, Durability, OpenMode, Options, SqliteStore, crowd};
+use jobq::queue::sqlite::{Durability, FillerRows, OpenMode, QueueOptions, SqliteStore, fill};
 use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want, WorkerName};
 
 /// Jobs in one claim.
@@ -16,12 +16,12 @@ const BATCH: usize = 64;
 const ROUNDS: usize = 200;
 
 /// What else lies in the table.
-const CROWDS: [(&str, Option<Crowd>); 5] = [
+const FILLERS: [(&str, Option<FillerRows>); 5] = [
     ("nothing else", None),
-    ("finished", Some(Crowd::Finished)),
-    ("due in the future", Some(Crowd::Future)),
-    ("so, with all priorities", Some(Crowd::FuturePriorities)),
-    ("of a type not served", Some(Crowd::Unserved)),
+    ("finished", Some(FillerRows::Finished)),
+    ("due in the future", Some(FillerRows::Future)),
+    ("so, with all priorities", Some(FillerRows::FuturePriorities)),
+    ("of a type not served", Some(FillerRows::Unserved)),
 ];
 
 fn main() {
@@ -36,10 +36,10 @@ fn main() {
         "ratio"
     );
     let mut floor = None;
-    for (name, kind) in CROWDS {
+    for (name, kind) in FILLERS {
         let dir = tempfile::tempdir().expect("a directory");
         match kind {
-            Some(kind) => crowd(&options(dir.path()), kind, &job_type(), rows).expect("a queue with rows"),
+            Some(kind) => fill(&options(dir.path()), kind, &job_type(), rows).expect("a queue with rows"),
             None => drop(SqliteStore::open(options(dir.path()), OpenMode::Create).expect("a queue")),
         }
         let (claim, nothing) = runtime.block_on(measure(dir.path()));
@@ -53,8 +53,8 @@ fn main() {
     }
 }
 
-fn options(dir: &Path) -> Options {
-    Options { durability: Durability::Normal, ..Options::new(dir.join("jobq.db")) }
+fn options(dir: &Path) -> QueueOptions {
+    QueueOptions { durability: Durability::Normal, ..QueueOptions::new(dir.join("jobq.db")) }
 }
 
 fn job_type() -> JobType {

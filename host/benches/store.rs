@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{Durability, OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
     Claim, Claimed, JobType, LogLine, LogSource, NewJob, Payload, Progress, Receipt, Store, Timestamp, Want, WorkerName,
 };
@@ -52,7 +52,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let options = Options { durability: Durability::Normal, ..Options::new(dir.path().join("jobq.db")) };
+        let options = QueueOptions { durability: Durability::Normal, ..QueueOptions::new(dir.path().join("jobq.db")) };
         Self {
             store: Arc::new(SqliteStore::open(options, OpenMode::Create).expect("a queue")),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),

@@ -5,16 +5,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
-    Claim, Failure, Filter, JobType, NewJob, Next, Outcome, Payload, Policies, Receipt, Retention, Status, Store, Want,
-    WorkerName, summary,
+    Claim, Failure, Filter, JobType, NewJob, Next, Outcome, Payload, Receipt, Retention, RetryPolicies, Status, Store,
+    Want, WorkerName, summary,
 };
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
-    let store = SqliteStore::open(Options::new(dir.path().join("jobs.db")), OpenMode::Create)?;
+    let store = SqliteStore::open(QueueOptions::new(dir.path().join("jobs.db")), OpenMode::Create)?;
     let job_type = JobType::parse("send_email")?;
     let jobs = (0..12).map(|n| Ok(NewJob::new(job_type.clone(), Payload::parse(format!("{n}"), 100)?)));
     store.enqueue(jobs.collect::<Result<_, jobq::queue::PayloadError>>()?).await?;
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dead = Filter { status: Some(Status::Dead), job_type: None, limit: 50 };
     for job in store.list(dead).await? {
         println!("{} died: {}", job.id, job.error.unwrap_or_default());
-        store.retry(&job.id, Arc::new(Policies::default())).await?;
+        store.retry(&job.id, Arc::new(RetryPolicies::default())).await?;
     }
     println!("{}", summary(&store.counts().await?));
 

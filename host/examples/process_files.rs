@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options as Database, SqliteStore};
-use jobq::queue::{Backoff, Due, Filter, JobType, NewJob, Payload, Policy, Status, Store, Timestamp};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Options, Pool, Rule, Rules, Setup};
+use jobq::queue::sqlite::{OpenMode, SqliteStore, WorkerOptions as Database};
+use jobq::queue::{Backoff, Due, Filter, JobType, NewJob, Payload, RetryPolicy, Status, Store, Timestamp};
+use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -23,9 +23,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let handlers = NativeHandlers::new().on("process_csv", handle).on("generate_report", handle);
     let backoff = Backoff { base: Duration::from_millis(50), ..Backoff::default() };
-    let rule = Rule { policy: Policy { backoff, ..Policy::default() }, ..Rule::default() };
+    let rule = Rule { policy: RetryPolicy { backoff, ..RetryPolicy::default() }, ..Rule::default() };
     let rules = Rules { default: Arc::new(rule), ..Rules::default() };
-    let options = Options { rules, ..Options::default() };
+    let options = WorkerOptions { rules, ..WorkerOptions::default() };
     let pool = Pool::start(Setup { store: store.clone(), handlers: Arc::new(handlers), options });
     while store.counts().await?.get(&Status::Completed) != Some(&1) {
         tokio::time::sleep(Duration::from_millis(20)).await;

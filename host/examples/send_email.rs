@@ -8,7 +8,7 @@ use std::time::Duration;
 use jobq::queue::sqlite::rusqlite::Connection;
 use jobq::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
 use jobq::queue::{Counts, JobType, NewJob, Payload, Status, Store, summary};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Options, Pool, Setup};
+use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Setup, WorkerOptions};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut connection = Connection::open(&database)?;
     connection.execute_batch("CREATE TABLE users (email TEXT)")?;
     let table = TableName::parse("emails")?;
-    let options = sqlite::Options { table: table.clone(), ..sqlite::Options::new(&database) };
+    let options = sqlite::QueueOptions { table: table.clone(), ..sqlite::QueueOptions::new(&database) };
     let store = Arc::new(SqliteStore::open(options, OpenMode::Create)?);
 
     // A sign-up: the user and the welcome mail exist together or not at all.
@@ -47,8 +47,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Three workers, until the queue is empty; then a graceful stop.
     let handlers = Arc::new(NativeHandlers::new().on("send_email", send_email));
-    let options =
-        Options { concurrency: 3.try_into()?, poll_interval: Duration::from_millis(20), ..Options::default() };
+    let options = WorkerOptions {
+        concurrency: 3.try_into()?,
+        poll_interval: Duration::from_millis(20),
+        ..WorkerOptions::default()
+    };
     let pool = Pool::start(Setup { store: store.clone(), handlers, options });
     let waiting = |counts: &Counts| counts.contains_key(&Status::Pending) || counts.contains_key(&Status::Running);
     while waiting(&store.counts().await?) {

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use jobq::sandbox::{Kind, Line, Metering, Outcome, Source};
+use jobq::sandbox::{GuestOutcome, Kind, Line, Metering, Source};
 
 use super::support::{Run, guest, load};
 
-async fn answer(payload: &str) -> Outcome {
+async fn answer(payload: &str) -> GuestOutcome {
     Run::guest("answers", payload).alone().await.outcome
 }
 
 #[tokio::test]
 async fn each_answer_is_an_outcome() {
-    assert_eq!(answer(r#"{"do":"ok","message":"{\"a\":1}"}"#).await, Outcome::Completed(r#"{"a":1}"#.into()));
-    let failed = |after| Outcome::Failed { message: "no 🦀\0".into(), after };
+    assert_eq!(answer(r#"{"do":"ok","message":"{\"a\":1}"}"#).await, GuestOutcome::Completed(r#"{"a":1}"#.into()));
+    let failed = |after| GuestOutcome::Failed { message: "no 🦀\0".into(), after };
     assert_eq!(answer(r#"{"do":"retry","message":"no 🦀\u0000"}"#).await, failed(None));
     let after = Some(Duration::from_millis(1500));
     assert_eq!(answer(r#"{"do":"retry-after","message":"no 🦀\u0000","ms":1500}"#).await, failed(after));
-    assert_eq!(answer(r#"{"do":"fatal","message":"never"}"#).await, Outcome::Fatal("never".into()));
+    assert_eq!(answer(r#"{"do":"fatal","message":"never"}"#).await, GuestOutcome::Fatal("never".into()));
     assert_eq!(
         answer(r#"{"do":"snooze","ms":18446744073709551615}"#).await,
-        Outcome::Snoozed(Duration::from_millis(u64::MAX))
+        GuestOutcome::Snoozed(Duration::from_millis(u64::MAX))
     );
 }
 
@@ -28,14 +28,14 @@ async fn each_answer_is_an_outcome() {
 async fn payload_and_result_pass_byte_for_byte() {
     let large = format!("\"{}\"", "é🦀\0\u{202e}x".repeat(80_000));
     for payload in ["", "{}", r#"{"n":12345678901234567890,"s":"\ud800 \u0000"}"#, "\0\u{202e}🦀", &large] {
-        assert_eq!(Run::guest("echo", payload).alone().await.outcome, Outcome::Completed(payload.into()));
+        assert_eq!(Run::guest("echo", payload).alone().await.outcome, GuestOutcome::Completed(payload.into()));
     }
 }
 
 #[tokio::test]
 async fn a_handler_sees_its_job_and_is_heard() {
     let run = Run::guest("context", "{\"p\": 1}");
-    let Outcome::Completed(seen) = run.alone().await.outcome else { panic!("not completed") };
+    let GuestOutcome::Completed(seen) = run.alone().await.outcome else { panic!("not completed") };
     let seen: serde_json::Value = serde_json::from_str(&seen).expect("JSON");
     assert_eq!(seen["id"], run.call.id);
     assert_eq!(seen["job_type"], "tested");
@@ -66,7 +66,7 @@ async fn a_handler_sees_its_job_and_is_heard() {
 #[tokio::test]
 async fn a_panic_tells_its_text_and_the_frames_of_the_guest() {
     let (report, lines) = Run::guest("panic", r#"{"message":"the printer is on fire"}"#).beside_a_neighbour().await;
-    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
     let [panic, trap, frame] =
         ["the printer is on fire", "wasm trap: wasm `unreachable` instruction executed", "inner_step"]
             .map(|part| text.find(part).unwrap_or_else(|| panic!("no {part:?} in {text}")));
@@ -79,7 +79,7 @@ async fn a_handler_that_exits_has_failed() {
     let import = r#"(import "wasi:cli/exit@0.2.0" "exit" (func $exit (param i32)))"#;
     for (status, how) in [(0, "with ok"), (1, "with an error")] {
         let run = Run::handler_doing(import, &format!("(call $exit (i32.const {status}))"));
-        let Outcome::Failed { message, after: None } = run.alone().await.outcome else { panic!("not failed") };
+        let GuestOutcome::Failed { message, after: None } = run.alone().await.outcome else { panic!("not failed") };
         assert!(message.contains("called `exit`") && message.contains(how), "{message}");
     }
 }
@@ -92,14 +92,14 @@ async fn a_guest_that_gives_no_good_room_for_its_payload_traps() {
         (func (export "jobq:handler/handler@0.1.0#handle") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 16)))"#;
     let plugin = load(&super::support::handler(module), Metering::Time).expect("a handler");
     let (report, _) = Run::of(plugin, "{}").beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }
 
 #[tokio::test]
 async fn a_guest_that_answers_with_a_wild_pointer_traps() {
     let run = Run::handler_doing("", "(return (i32.const 0x7ffffff0))");
     let (report, _) = run.beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }
 
 #[tokio::test]
@@ -107,12 +107,12 @@ async fn core_modules_are_handlers_too() {
     let plugin = guest("core_handler", Metering::Time);
     assert_eq!(plugin.kind(), Kind::Handler);
     let report = Run::of(plugin, r#"{"core":true}"#).alone().await;
-    assert_eq!(report.outcome, Outcome::Completed(r#"{"core":true}"#.into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(r#"{"core":true}"#.into()));
 }
 
 #[tokio::test]
 async fn a_trap_in_a_start_function_ends_the_attempt() {
     let (report, _) = Run::guest("trap_start", "{}").beside_a_neighbour().await;
-    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
     assert!(text.contains("`unreachable`") && text.contains("at trap_at_start"), "{text}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jobq::sandbox::{FollowUp, Metering, Outcome};
+use jobq::sandbox::{FollowUp, GuestOutcome, Metering};
 
 use super::support::{Run, load};
 
@@ -19,13 +19,13 @@ fn guest(version: &str, form: &str, payload: &str) -> Run {
 
 #[tokio::test]
 async fn every_answer_of_0_1_0_means_what_it_meant() {
-    let failed = |message: &str, after| Outcome::Failed { message: message.into(), after };
+    let failed = |message: &str, after| GuestOutcome::Failed { message: message.into(), after };
     for (payload, expected) in [
-        ("\"done\"", Outcome::Completed("done".into())),
+        ("\"done\"", GuestOutcome::Completed("done".into())),
         ("\"retry\"", failed("again", None)),
         ("\"retry-after\"", failed("later", Some(Duration::from_millis(1500)))),
-        ("\"fatal\"", Outcome::Fatal("never".into())),
-        ("\"snooze\"", Outcome::Snoozed(Duration::from_millis(2500))),
+        ("\"fatal\"", GuestOutcome::Fatal("never".into())),
+        ("\"snooze\"", GuestOutcome::Snoozed(Duration::from_millis(2500))),
     ] {
         for form in FORMS {
             assert_eq!(guest("0.1.0", form, payload).alone().await.outcome, expected, "{form}");
@@ -44,7 +44,7 @@ async fn uses_every_import(mut run: Run) {
     run.grants.enqueue.insert("next".into());
     let told =
         "0193a5b0-7d6e-7c3f-8a51-000000000001 tested \"imports\" 1/3 remaining=true cancelled=false enqueued denied";
-    assert_eq!(run.alone().await.outcome, Outcome::Completed(told.into()));
+    assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(told.into()));
     let lines: Vec<_> = run.tap.take_lines().into_iter().map(|line| (line.level, line.message)).collect();
     let said = ["debug", "info", "warn", "error"].map(|level| (Some(level), level.to_owned()));
     assert!(lines.starts_with(&said), "{lines:?}");

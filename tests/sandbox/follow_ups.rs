@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jobq::sandbox::{FollowUp, Outcome};
+use jobq::sandbox::{FollowUp, GuestOutcome};
 use serde_json::{Value, json};
 
 use super::support::Run;
@@ -15,7 +15,7 @@ fn following(granted: &[&str], payload: &Value) -> Run {
 
 async fn fates(run: &Run) -> Vec<Value> {
     let report = run.alone().await;
-    let Outcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
     serde_json::from_str(result).expect("a list")
 }
 

@@ -1,6 +1,6 @@
 //! The fuel limit.
 
-use jobq::sandbox::{Metering, Outcome};
+use jobq::sandbox::{GuestOutcome, Metering};
 
 use super::support::{Run, guest};
 
@@ -13,7 +13,7 @@ async fn a_guest_ends_with_its_fuel() {
     let mut run = burning(u64::MAX);
     run.limits.fuel = Some(10_000_000);
     let (report, _) = run.beside_a_neighbour().await;
-    let Outcome::OutOfFuel(text) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::OutOfFuel(text) = &report.outcome else { panic!("{report:?}") };
     assert!(text.contains("its fuel of 10000000, here:\n  at "), "{text}");
     assert_eq!(report.fuel, Some(10_000_000));
 }
@@ -21,7 +21,7 @@ async fn a_guest_ends_with_its_fuel() {
 #[tokio::test]
 async fn the_same_work_burns_the_same_fuel() {
     let (first, second) = (burning(10_000).alone().await, burning(10_000).alone().await);
-    assert!(matches!(first.outcome, Outcome::Completed(_)), "{first:?}");
+    assert!(matches!(first.outcome, GuestOutcome::Completed(_)), "{first:?}");
     assert_eq!(first.fuel, second.fuel);
     assert!(first.fuel.is_some_and(|fuel| fuel > 10_000), "{first:?}");
 }
@@ -29,7 +29,7 @@ async fn the_same_work_burns_the_same_fuel() {
 #[tokio::test]
 async fn without_a_limit_no_fuel_is_counted() {
     let report = Run::guest("fuel", r#"{"iterations":10000}"#).alone().await;
-    assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{report:?}");
     assert_eq!(report.fuel, None);
 }
 
@@ -39,12 +39,12 @@ async fn limits_of_the_other_engine_do_no_harm() {
     let mut run = burning(10);
     run.limits.fuel = None;
     let report = run.alone().await;
-    assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{report:?}");
     assert_eq!(report.fuel, None);
 
     let mut run = Run::guest("fuel", r#"{"iterations":10}"#);
     run.limits.fuel = Some(1_000_000);
     let report = run.alone().await;
-    assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{report:?}");
     assert_eq!(report.fuel, None);
 }

@@ -5,14 +5,14 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use jobq::sandbox::{DirGrant, Metering, Outcome, Source};
+use jobq::sandbox::{DirGrant, GuestOutcome, Metering, Source};
 use serde_json::{Value, json};
 
 use super::support::{Run, load};
 
 async fn completed(run: &Run) -> Value {
     let report = run.alone().await;
-    let Outcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
     serde_json::from_str(result).expect("JSON")
 }
 
@@ -168,7 +168,7 @@ async fn a_directory_that_is_not_there_is_a_failure_that_names_it() {
     let mut run = Run::guest("files", "[]");
     run.grants.dirs = vec![grant(Path::new("/nowhere/at all"), true)];
     let (report, _) = run.beside_a_neighbour().await;
-    let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("`/nowhere/at all`") && message.contains("`dirs`"), "{message}");
 }
 
@@ -197,7 +197,7 @@ async fn a_failed_attempt_is_told_which_directories_it_missed() {
         format!("[{},{{\"op\":\"fail\",\"path\":\"\"}}]", &operations.to_string()[1..operations.to_string().len() - 1]);
     let run = Run::guest("files", &operations);
     let report = run.alone().await;
-    assert!(matches!(report.outcome, Outcome::Failed { .. }), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Failed { .. }), "{report:?}");
     let lines = denials(&run);
     let named: Vec<&str> = lines.iter().map(|line| line.split(':').next().unwrap_or_default()).collect();
     assert_eq!(named, ["denied /one/a", "denied /data/in.csv", "denied /relative.txt"], "the first three, each once");
@@ -342,7 +342,7 @@ const SOCKETS: &str = r#"(component
 async fn sockets_are_not_even_made() {
     let plugin = load(&wat::parse_str(SOCKETS).expect("the text of a component"), Metering::Time).expect("a program");
     let run = Run::of(plugin, "{}");
-    assert_eq!(run.alone().await.outcome, Outcome::Completed(String::new()));
+    assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(String::new()));
     let lines = denials(&run);
     assert!(lines.len() == 1 && lines[0].contains("denied a socket") && lines[0].contains("`wasi:http`"), "{lines:?}");
 }

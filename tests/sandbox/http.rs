@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use jobq::sandbox::{HttpGrant, Outcome, Source};
+use jobq::sandbox::{GuestOutcome, HttpGrant, Source};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -137,7 +137,7 @@ fn asking(payload: Value, grants: &[&str]) -> Run {
 
 async fn completed(run: &Run) -> Value {
     let report = run.alone().await;
-    let Outcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(result) = &report.outcome else { panic!("{report:?}") };
     serde_json::from_str(result).expect("JSON")
 }
 
@@ -399,7 +399,7 @@ async fn a_server_that_never_answers_ends_with_the_attempt() {
         let mut server = Server::stalling(begin).await;
         let run = asking(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
         let (report, lines) = run.beside_a_neighbour().await;
-        assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+        assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
         let wanted = format!("when its time was up, requests were not over: {}", server.http());
         assert_eq!(lines.iter().map(|line| &line.message).collect::<Vec<_>>(), [&wanted]);
         server.hangs_up().await;
@@ -419,7 +419,7 @@ async fn a_body_that_drips_ends_with_the_attempt() {
     .await;
     let run = asking(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
     let (report, _) = run.beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
     server.hangs_up().await;
 }
 
@@ -431,7 +431,7 @@ async fn a_guest_that_is_stopped_hangs_up() {
     let running = tokio::spawn(async move { run.alone().await });
     server.is_reached().await;
     tap.stop();
-    assert_eq!(running.await.expect("the host does not panic").outcome, Outcome::Stopped);
+    assert_eq!(running.await.expect("the host does not panic").outcome, GuestOutcome::Stopped);
     server.hangs_up().await;
 }
 
@@ -505,7 +505,7 @@ async fn a_handshake_that_never_ends_is_cut() {
     server.hangs_up().await;
     let run = asking(json!({"url": origin}), &[&origin]).timeout(Duration::from_millis(300));
     let (report, _) = run.beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
     server.hangs_up().await;
 }
 

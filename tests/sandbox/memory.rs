@@ -1,6 +1,6 @@
 //! The memory limit: all memories and tables together.
 
-use jobq::sandbox::Outcome;
+use jobq::sandbox::GuestOutcome;
 
 use super::support::{MIB, Run};
 

@@ -1,6 +1,6 @@
 //! The limits of what is kept of a guest's words, and of its result.
 
-use jobq::sandbox::{Line, Outcome, Source};
+use jobq::sandbox::{GuestOutcome, Line, Source};
 
 use super::support::{MIB, Run, kept};
 
@@ -22,7 +22,7 @@ fn assert_swallowed(lines: &[Line], at_least: u64) {
 async fn a_flood_of_stdout_is_swallowed_and_counted() {
     let run = limited("flood_stdout", r#"{"bytes":5000000}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
-    assert_eq!(report.outcome, Outcome::Completed("5000000".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("5000000".into()));
     let (bytes, _) = kept(&lines, Source::Stdout);
     assert!(bytes > 60 << 10 && bytes <= 64 << 10, "{bytes}");
     assert_swallowed(&lines, 4_900_000);
@@ -32,7 +32,7 @@ async fn a_flood_of_stdout_is_swallowed_and_counted() {
 async fn a_flood_of_stderr_is_swallowed_and_counted() {
     let run = limited("flood_stderr", r#"{"bytes":5000000}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
-    assert_eq!(report.outcome, Outcome::Completed("5000000".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("5000000".into()));
     let (bytes, _) = kept(&lines, Source::Stderr);
     assert!(bytes > 60 << 10 && bytes <= 64 << 10, "{bytes}");
     assert_swallowed(&lines, 4_900_000);
@@ -42,7 +42,7 @@ async fn a_flood_of_stderr_is_swallowed_and_counted() {
 async fn a_flood_of_log_lines_is_swallowed_and_counted() {
     let run = limited("flood_log", r#"{"lines":100000,"bytes":100}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
-    assert_eq!(report.outcome, Outcome::Completed("100000".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("100000".into()));
     assert!(lines.len() <= 657, "{}", lines.len());
     assert_swallowed(&lines, 9_000_000);
 }
@@ -68,7 +68,7 @@ fn logging(times: u32, bytes: usize) -> Run {
 #[tokio::test]
 async fn a_line_of_many_mebibytes_is_cut() {
     let (report, lines) = logging(3, 10_000_000).beside_a_neighbour().await;
-    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(String::new()));
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0].message.len(), 64 << 10);
     assert_swallowed(&lines, 29_900_000);
@@ -82,14 +82,14 @@ async fn a_line_that_does_not_even_fit_through_the_door_is_a_trap_that_says_so()
         "(drop (memory.grow (i32.const 400))) (call $write (i32.const 1) (i32.const 4096) (i32.const 20000000))",
     );
     let (report, _) = run.beside_a_neighbour().await;
-    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
     assert!(text.contains("too much data is being copied"), "{text}");
 }
 
 #[tokio::test]
 async fn a_million_empty_lines_do_not_fill_the_host() {
     let (report, lines) = logging(1_000_000, 0).beside_a_neighbour().await;
-    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(String::new()));
     assert_eq!(lines.len(), 4096);
 }
 
@@ -98,7 +98,7 @@ async fn a_result_over_the_limit_is_a_failure_that_says_so() {
     let mut run = Run::guest("big_result", r#"{"bytes":100001}"#);
     run.limits.max_result = 100_000;
     let (report, _) = run.beside_a_neighbour().await;
-    let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
     assert_eq!(message, "the result has 100001 bytes, more than `max_result` allows (97.7 KiB)");
 }
 
@@ -106,14 +106,14 @@ async fn a_result_over_the_limit_is_a_failure_that_says_so() {
 async fn a_result_at_the_limit_is_taken() {
     let mut run = Run::guest("big_result", r#"{"bytes":100000}"#);
     run.limits.max_result = 100_000;
-    let Outcome::Completed(result) = run.alone().await.outcome else { panic!("not completed") };
+    let GuestOutcome::Completed(result) = run.alone().await.outcome else { panic!("not completed") };
     assert_eq!(result.len(), 100_000);
 }
 
 #[tokio::test]
 async fn a_result_that_does_not_even_fit_through_the_door_is_a_failure_that_says_so() {
     let (report, _) = Run::guest("big_result", r#"{"bytes":30000000}"#).beside_a_neighbour().await;
-    let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("far larger than `max_result` allows (1.0 MiB)"), "{message}");
 }
 
@@ -121,7 +121,7 @@ async fn a_result_that_does_not_even_fit_through_the_door_is_a_failure_that_says
 async fn an_error_text_is_cut_at_the_same_limit() {
     let mut run = Run::guest("big_result", r#"{"bytes":2000,"error":true}"#);
     run.limits.max_result = 1000;
-    let Outcome::Failed { message, .. } = run.alone().await.outcome else { panic!("not failed") };
+    let GuestOutcome::Failed { message, .. } = run.alone().await.outcome else { panic!("not failed") };
     assert!(message.ends_with("x… (1000 bytes more)"), "{message}");
 }
 
@@ -129,7 +129,7 @@ async fn an_error_text_is_cut_at_the_same_limit() {
 async fn an_answer_that_is_no_text_is_a_failure_that_says_so() {
     for place in ["result", "retry", "fatal"] {
         let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
-        let Outcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
         assert!(message.starts_with("the answer of the handler is not UTF-8 text: invalid utf-8"), "{message}");
     }
 }
@@ -138,7 +138,7 @@ async fn an_answer_that_is_no_text_is_a_failure_that_says_so() {
 async fn a_log_line_or_progress_that_is_no_text_is_a_trap_that_says_so() {
     for place in ["log", "progress"] {
         let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
-        let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
         assert!(text.contains("invalid utf-8") && text.contains("\n  at "), "{text}");
     }
 }
@@ -151,9 +151,9 @@ async fn difficult_text_passes_unharmed_wherever_it_is_put() {
         let outcome = run.alone().await.outcome;
         (outcome, run)
     };
-    assert_eq!(speak("result").await.0, Outcome::Completed(TEXT.into()));
-    assert_eq!(speak("retry").await.0, Outcome::Failed { message: TEXT.into(), after: None });
-    assert_eq!(speak("fatal").await.0, Outcome::Fatal(TEXT.into()));
+    assert_eq!(speak("result").await.0, GuestOutcome::Completed(TEXT.into()));
+    assert_eq!(speak("retry").await.0, GuestOutcome::Failed { message: TEXT.into(), after: None });
+    assert_eq!(speak("fatal").await.0, GuestOutcome::Fatal(TEXT.into()));
     assert_eq!(speak("log").await.1.tap.take_lines()[0].message, TEXT);
     assert_eq!(speak("progress").await.1.tap.take_progress(), Some((50, TEXT.into())));
     let lines: Vec<_> = speak("stdout").await.1.tap.take_lines().into_iter().map(|line| line.message).collect();
@@ -164,7 +164,7 @@ async fn difficult_text_passes_unharmed_wherever_it_is_put() {
 async fn a_long_line_of_stdout_is_cut_between_characters() {
     let run = Run::guest("program", &format!(r#"{{"stderr":"x{}"}}"#, "🦀".repeat(10_000)));
     let outcome = run.alone().await.outcome;
-    assert_eq!(outcome, Outcome::Completed(String::new()));
+    assert_eq!(outcome, GuestOutcome::Completed(String::new()));
     let lines = run.tap.take_lines();
     assert!(lines.len() == 3 && lines.iter().all(|line| !line.message.contains('\u{fffd}')), "{}", lines.len());
     assert_eq!(kept(&lines, Source::Stderr).0, 40_001);
@@ -176,7 +176,7 @@ async fn a_long_progress_message_is_cut() {
     let body =
         "(drop (memory.grow (i32.const 16))) (call $progress (i32.const 7) (i32.const 4096) (i32.const 1000000))";
     let run = Run::handler_doing(import, body);
-    assert_eq!(run.alone().await.outcome, Outcome::Completed(String::new()));
+    assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(String::new()));
     let (percent, message) = run.tap.take_progress().expect("progress");
     assert_eq!((percent, message.len()), (7, 1024));
     assert!(message.capacity() < MIB);

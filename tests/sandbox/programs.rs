@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use jobq::sandbox::{Kind, Metering, Outcome, Source};
+use jobq::sandbox::{GuestOutcome, Kind, Metering, Source};
 use serde_json::{Value, json};
 
 use super::support::{Run, guest, kept};
 
 const BOTH: [&str; 2] = ["program", "program_p1"];
 
-async fn run(name: &str, payload: Value) -> Outcome {
+async fn run(name: &str, payload: Value) -> GuestOutcome {
     Run::guest(name, &payload.to_string()).alone().await.outcome
 }
 
-fn failed(message: &str) -> Outcome {
-    Outcome::Failed { message: message.into(), after: None }
+fn failed(message: &str) -> GuestOutcome {
+    GuestOutcome::Failed { message: message.into(), after: None }
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn stdin_is_the_payload_and_stdout_the_result() {
     for name in BOTH {
         let payload = json!({"echo": true, "stderr": "talk"}).to_string();
         let run = Run::guest(name, &payload);
-        assert_eq!(run.alone().await.outcome, Outcome::Completed(payload.clone()));
+        assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(payload.clone()));
         let lines = run.tap.take_lines();
         assert_eq!((kept(&lines, Source::Stdout), kept(&lines, Source::Stderr)), ((0, 0), (4, 1)));
     }
@@ -39,7 +39,7 @@ async fn stdin_is_the_payload_and_stdout_the_result() {
 #[tokio::test]
 async fn one_trailing_newline_is_dropped() {
     for (written, result) in [("a\n", "a"), ("a\n\n", "a\n"), ("\n", ""), ("", ""), ("a", "a"), ("a\r\n", "a\r")] {
-        assert_eq!(run("program", json!({"stdout": written})).await, Outcome::Completed(result.into()));
+        assert_eq!(run("program", json!({"stdout": written})).await, GuestOutcome::Completed(result.into()));
     }
 }
 
@@ -48,7 +48,7 @@ async fn the_environment_tells_the_job_and_the_grants() {
     for name in BOTH {
         let mut run = Run::guest(name, r#"{"env":true}"#);
         run.grants.env = BTreeMap::from([("A".into(), "1".into()), ("JOBQ_ATTEMPT".into(), "forged".into())]);
-        let Outcome::Completed(env) = run.alone().await.outcome else { panic!("not completed") };
+        let GuestOutcome::Completed(env) = run.alone().await.outcome else { panic!("not completed") };
         let env: Value = serde_json::from_str(&env).expect("JSON");
         assert_eq!(
             env,
@@ -63,7 +63,7 @@ async fn the_environment_tells_the_job_and_the_grants() {
 #[tokio::test]
 async fn exit_0_is_success_and_every_other_a_failure_with_the_end_of_stderr() {
     for name in BOTH {
-        assert_eq!(run(name, json!({"stdout": "r", "exit": 0})).await, Outcome::Completed("r".into()));
+        assert_eq!(run(name, json!({"stdout": "r", "exit": 0})).await, GuestOutcome::Completed("r".into()));
         let outcome = run(name, json!({"stdout": "r", "stderr": "first\nthe reason\n", "exit": 3})).await;
         assert_eq!(outcome, failed("first\nthe reason"));
         let silent = failed("the program exited with an error and wrote nothing to stderr");
@@ -74,7 +74,7 @@ async fn exit_0_is_success_and_every_other_a_failure_with_the_end_of_stderr() {
 #[tokio::test]
 async fn of_a_long_stderr_only_the_end_is_the_message() {
     let text = format!("{}the end", "a line of talk\n".repeat(2000));
-    let Outcome::Failed { message, .. } = run("program", json!({"stderr": text, "exit": 1})).await else {
+    let GuestOutcome::Failed { message, .. } = run("program", json!({"stderr": text, "exit": 1})).await else {
         panic!("not failed")
     };
     assert!(
@@ -87,7 +87,9 @@ async fn of_a_long_stderr_only_the_end_is_the_message() {
 async fn a_program_that_panics_traps_or_fails_with_its_words() {
     for name in BOTH {
         let outcome = run(name, json!({"panic": "no paper"})).await;
-        let (Outcome::Trapped(text) | Outcome::Failed { message: text, .. }) = &outcome else { panic!("{outcome:?}") };
+        let (GuestOutcome::Trapped(text) | GuestOutcome::Failed { message: text, .. }) = &outcome else {
+            panic!("{outcome:?}")
+        };
         assert!(text.contains("no paper"), "{text}");
     }
 }
@@ -99,7 +101,7 @@ async fn a_result_over_the_limit_is_a_failure_that_says_so() {
         run.limits.max_result = 1000;
         let (report, _) = run.beside_a_neighbour().await;
         if fits {
-            assert_eq!(report.outcome, Outcome::Completed("x".repeat(written)));
+            assert_eq!(report.outcome, GuestOutcome::Completed("x".repeat(written)));
         } else {
             let message = format!("the result has {written} bytes, more than `max_result` allows (1000 B)");
             assert_eq!(report.outcome, failed(&message));
@@ -107,5 +109,5 @@ async fn a_result_over_the_limit_is_a_failure_that_says_so() {
     }
     let mut run = Run::guest("program", &json!({"stdout": format!("{}\n", "x".repeat(1000))}).to_string());
     run.limits.max_result = 1000;
-    assert_eq!(run.alone().await.outcome, Outcome::Completed("x".repeat(1000)));
+    assert_eq!(run.alone().await.outcome, GuestOutcome::Completed("x".repeat(1000)));
 }

@@ -1,6 +1,6 @@
 //! What is secret reaches its guest, and nobody through it.
 
-use jobq::sandbox::{Line, Outcome, Secret, Tap};
+use jobq::sandbox::{GuestOutcome, Line, Secret, Tap};
 use serde_json::{Value, json};
 
 use super::support::Run;
@@ -27,7 +27,7 @@ fn lines(tap: &Tap) -> Vec<Line> {
 #[tokio::test]
 async fn it_is_a_variable_of_the_guest_and_not_in_its_result() {
     let report = keeping("env", json!({})).alone().await;
-    let Outcome::Completed(result) = report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
     let result: Value = serde_json::from_str(&result).expect("JSON still");
     assert_eq!(result["env"], json!({"API_KEY": "[secret API_KEY]"}));
 }
@@ -35,7 +35,7 @@ async fn it_is_a_variable_of_the_guest_and_not_in_its_result() {
 #[tokio::test]
 async fn a_program_has_it_too_and_its_stdout_is_its_result() {
     let report = keeping("program", json!({"env": true})).alone().await;
-    let Outcome::Completed(result) = report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
     assert!(result.contains(r#""API_KEY":"[secret API_KEY]""#), "{result}");
     assert_clean(&result);
 }
@@ -45,7 +45,9 @@ async fn it_is_in_no_answer() {
     for answer in ["ok", "retry", "retry-after", "fatal"] {
         let report = keeping("answers", json!({"do": answer, "message": VALUE, "ms": 1})).alone().await;
         let text = match report.outcome {
-            Outcome::Completed(text) | Outcome::Failed { message: text, .. } | Outcome::Fatal(text) => text,
+            GuestOutcome::Completed(text) | GuestOutcome::Failed { message: text, .. } | GuestOutcome::Fatal(text) => {
+                text
+            }
             other => panic!("{other:?}"),
         };
         assert!(text.contains("[secret API_KEY]"), "{text}");
@@ -59,7 +61,7 @@ async fn a_message_that_is_cut_is_not_cut_within_it() {
         let mut run = keeping("answers", json!({"do": "retry", "message": format!("{VALUE}{VALUE}"), "ms": 1}));
         run.limits.max_result = room;
         let report = run.alone().await;
-        let Outcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
         assert!(!message.contains("hunt"), "{message}");
     }
 }
@@ -68,7 +70,7 @@ async fn a_message_that_is_cut_is_not_cut_within_it() {
 async fn it_is_in_no_panic() {
     let run = keeping("panic", json!({"message": format!("it was {VALUE}")}));
     let report = run.alone().await;
-    let Outcome::Trapped(text) = report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Trapped(text) = report.outcome else { panic!("{report:?}") };
     assert!(text.contains("it was [secret API_KEY]"), "{text}");
     assert_clean(&text);
     assert!(lines(&run.tap).iter().any(|line| line.message.contains("[secret API_KEY]")));
@@ -81,7 +83,7 @@ async fn it_is_on_no_line() {
             let payload = json!({stream: said, "exit": 1});
             let run = keeping("program", payload);
             let report = run.alone().await;
-            let Outcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
+            let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
             assert_clean(&message);
             let lines = lines(&run.tap);
             assert_eq!(
@@ -100,7 +102,7 @@ async fn a_line_that_is_too_long_is_not_cut_within_it() {
         let said = format!("{}{VALUE}{}", "x".repeat((16 << 10) - before), "y".repeat(20_000));
         let run = keeping("program", json!({"stderr": said, "exit": 1}));
         let report = run.alone().await;
-        let Outcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
         assert_clean(&message);
         let lines = lines(&run.tap);
         let text: String = lines.iter().map(|line| line.message.as_str()).collect();
@@ -117,7 +119,7 @@ async fn the_last_words_do_not_begin_within_it() {
             json!({"stderr": format!("{}{VALUE}{}", "x".repeat(20_000), "y".repeat(after)), "exit": 1}),
         );
         let report = run.alone().await;
-        let Outcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
         assert!(!message.contains("6789") && !message.contains("hunt"), "{after}: {message}");
     }
 }
@@ -128,7 +130,7 @@ async fn no_follow_up_may_hold_it() {
         let mut run = keeping("follow", json!({"jobs": [{"type": "other", "payload": payload, "unique_key": key}]}));
         run.grants.enqueue = ["other".to_owned()].into();
         let report = run.alone().await;
-        let Outcome::Completed(result) = report.outcome else { panic!("{report:?}") };
+        let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
         assert!(result.contains("denied") && result.contains("hold the secret API_KEY"), "{result}");
         assert_clean(&result);
         assert!(run.follow_ups.0.lock().expect("not poisoned").is_empty());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobq::sandbox::{Grants, Metering, Options, Outcome, Sandbox, Tap, componentize};
+use jobq::sandbox::{Grants, GuestOutcome, Metering, Options, Sandbox, Tap, componentize};
 use wasmtime::component::Component;
 
 use super::support::{MIB, PATIENCE, Taken, ample, call, file, handler_doing};
@@ -21,7 +21,12 @@ fn small() -> (Arc<Sandbox>, impl Fn(&[u8]) -> jobq::sandbox::Plugin) {
     (sandbox, load)
 }
 
-async fn run(sandbox: Arc<Sandbox>, plugin: jobq::sandbox::Plugin, payload: &'static str, tap: Arc<Tap>) -> Outcome {
+async fn run(
+    sandbox: Arc<Sandbox>,
+    plugin: jobq::sandbox::Plugin,
+    payload: &'static str,
+    tap: Arc<Tap>,
+) -> GuestOutcome {
     let (limits, grants) = (ample(Metering::Time), Grants::default());
     sandbox.run(&plugin, call(payload), &limits, &grants, tap, Arc::new(Taken::default())).await.outcome
 }
@@ -40,7 +45,7 @@ async fn more_guests_than_slots_wait_for_one() {
         .collect();
     for guest in running {
         let outcome = guest.await.expect("the host does not panic");
-        assert!(matches!(outcome, Outcome::Completed(_)), "{outcome:?}");
+        assert!(matches!(outcome, GuestOutcome::Completed(_)), "{outcome:?}");
     }
 }
 
@@ -59,7 +64,7 @@ async fn a_run_that_is_dropped_gives_its_slot_back() {
     }
     let run = run(sandbox, sleepy, r#"{"ms":1}"#, Arc::default());
     let outcome = tokio::time::timeout(PATIENCE, run).await.expect("a slot is free");
-    assert_eq!(outcome, Outcome::Completed("1".into()));
+    assert_eq!(outcome, GuestOutcome::Completed("1".into()));
 }
 
 #[tokio::test]
@@ -76,7 +81,7 @@ async fn one_that_waits_for_a_slot_can_be_stopped() {
         tap.stop();
     }
     for guest in running {
-        assert_eq!(guest.await.expect("the host does not panic"), Outcome::Stopped);
+        assert_eq!(guest.await.expect("the host does not panic"), GuestOutcome::Stopped);
     }
 }
 

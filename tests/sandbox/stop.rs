@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::sandbox::{Outcome, Report};
+use jobq::sandbox::{GuestOutcome, Report};
 
 use super::support::Run;
 
@@ -21,17 +21,17 @@ async fn stopped(run: Run) -> Report {
 
 #[tokio::test]
 async fn a_spinning_guest_can_be_stopped() {
-    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, Outcome::Stopped);
+    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, GuestOutcome::Stopped);
 }
 
 #[tokio::test]
 async fn a_guest_that_sleeps_in_the_host_can_be_stopped() {
-    assert_eq!(stopped(Run::guest("sleep", r#"{"ms":600000}"#)).await.outcome, Outcome::Stopped);
+    assert_eq!(stopped(Run::guest("sleep", r#"{"ms":600000}"#)).await.outcome, GuestOutcome::Stopped);
 }
 
 #[tokio::test]
 async fn a_guest_that_spins_in_its_start_function_can_be_stopped() {
-    assert_eq!(stopped(Run::guest("spin_start", "{}")).await.outcome, Outcome::Stopped);
+    assert_eq!(stopped(Run::guest("spin_start", "{}")).await.outcome, GuestOutcome::Stopped);
 }
 
 #[tokio::test]
@@ -39,15 +39,15 @@ async fn a_guest_that_was_stopped_before_does_not_start() {
     let run = Run::guest("context", "{}");
     run.tap.stop();
     let report = run.alone().await;
-    assert_eq!((report.outcome, report.duration), (Outcome::Stopped, Duration::ZERO));
+    assert_eq!((report.outcome, report.duration), (GuestOutcome::Stopped, Duration::ZERO));
     assert_eq!(run.tap.take_lines(), []);
 }
 
 #[tokio::test]
 async fn stopping_one_guest_leaves_its_neighbour_alone() {
     let neighbour = tokio::spawn(async { Run::guest("sleep", r#"{"ms":300}"#).alone().await });
-    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, Outcome::Stopped);
-    assert_eq!(neighbour.await.expect("the host does not panic").outcome, Outcome::Completed("300".into()));
+    assert_eq!(stopped(Run::guest("spin", "{}")).await.outcome, GuestOutcome::Stopped);
+    assert_eq!(neighbour.await.expect("the host does not panic").outcome, GuestOutcome::Completed("300".into()));
 }
 
 #[tokio::test]
@@ -59,5 +59,8 @@ async fn a_guest_sees_that_it_is_cancelled() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     tap.cancel();
-    assert_eq!(running.await.expect("the host does not panic").outcome, Outcome::Fatal("cancelled politely".into()));
+    assert_eq!(
+        running.await.expect("the host does not panic").outcome,
+        GuestOutcome::Fatal("cancelled politely".into())
+    );
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobq::sandbox::{
-    Call, FollowUp, FollowUpError, FollowUps, Grants, Limits, Line, LoadError, Metering, Options, Outcome, Plugin,
+    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, LoadError, Metering, Options, Plugin,
     Report, Sandbox, Source, Tap, componentize,
 };
 use wasmtime::component::Component;
@@ -173,7 +173,7 @@ impl Run {
 async fn neighbour() {
     let run = Run::guest("echo", r#"{"to":"the neighbour"}"#);
     let report = run.alone().await;
-    assert_eq!(report.outcome, Outcome::Completed(r#"{"to":"the neighbour"}"#.into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(r#"{"to":"the neighbour"}"#.into()));
     assert_eq!(run.tap.take_lines(), []);
     assert!(report.peak_memory < 2 * MIB as u64, "{report:?}");
 }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use jobq::sandbox::{Metering, Outcome};
+use jobq::sandbox::{GuestOutcome, Metering};
 
 use super::support::{Run, handler_doing, load};
 
 const LIMIT: Duration = Duration::from_millis(300);
 
-fn assert_timed_out(outcome: &Outcome, place: &str) {
-    let Outcome::TimedOut(text) = outcome else { panic!("{outcome:?}") };
+fn assert_timed_out(outcome: &GuestOutcome, place: &str) {
+    let GuestOutcome::TimedOut(text) = outcome else { panic!("{outcome:?}") };
     assert!(text.contains("its time limit of 300ms"), "{text}");
     assert!(text.contains(place), "{text}");
 }
@@ -56,14 +56,14 @@ async fn a_guest_that_sleeps_in_the_host_is_stopped() {
 #[tokio::test]
 async fn a_guest_that_needs_less_than_its_time_is_not_stopped() {
     let report = Run::guest("sleep", r#"{"ms":50}"#).alone().await;
-    assert_eq!(report.outcome, Outcome::Completed("50".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("50".into()));
     assert!(report.duration >= Duration::from_millis(50), "{report:?}");
 }
 
 #[tokio::test]
 async fn a_limit_that_no_clock_can_reach_is_none() {
     let report = Run::guest("echo", "{}").timeout(Duration::MAX).alone().await;
-    assert_eq!(report.outcome, Outcome::Completed("{}".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("{}".into()));
 }
 
 /// All on one thread: four guests that never yield, and a timer that must fire between their turns.
@@ -80,7 +80,7 @@ async fn timers_fire_while_guests_spin() {
     assert!(fired >= 8, "{fired} times in {:?}", start.elapsed());
     for guest in spinning {
         let report = guest.await.expect("the host does not panic");
-        assert!(matches!(report.outcome, Outcome::TimedOut(_)), "{report:?}");
+        assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
     }
 }
 
@@ -91,7 +91,7 @@ async fn one_timeout_leaves_the_others_alone() {
     let (report, _) = Run::guest("spin", "{}").timeout(LIMIT).beside_a_neighbour().await;
     assert_timed_out(&report.outcome, "at spin");
     for guest in sleeping {
-        assert_eq!(guest.await.expect("the host does not panic").outcome, Outcome::Completed("600".into()));
+        assert_eq!(guest.await.expect("the host does not panic").outcome, GuestOutcome::Completed("600".into()));
     }
 }
 

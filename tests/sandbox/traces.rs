@@ -1,6 +1,6 @@
 //! What a trap tells of the guest's source.
 
-use jobq::sandbox::{Metering, Outcome};
+use jobq::sandbox::{GuestOutcome, Metering};
 use wat::GenerateDwarf;
 
 use super::support::{PATIENCE, Run, embed, load, module_doing};
@@ -22,7 +22,7 @@ fn handler() -> Vec<u8> {
 async fn frames_tell_file_and_line_where_there_is_debug_information() {
     for metering in [Metering::Time, Metering::Fuel] {
         let plugin = load(&handler(), metering).expect("a handler");
-        let Outcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
+        let GuestOutcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
         let frames: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  at ")).collect();
         assert!(frames[0].starts_with("inner (") && frames[0].contains("handler.wat:1"), "{text}");
         assert!(frames[1].starts_with("handle (") && frames[1].contains("handler.wat:"), "{text}");
@@ -39,14 +39,14 @@ fn a_trap_needs_no_thread_that_files_are_waited_for_on() {
     let run = Run::of(load(&handler(), Metering::Time).expect("a handler"), "{}");
     let report = runtime.block_on(async { tokio::time::timeout(PATIENCE, run.alone()).await });
     drop(alive);
-    let Outcome::Trapped(text) = report.expect("it keeps nobody's slot").outcome else { panic!("not trapped") };
+    let GuestOutcome::Trapped(text) = report.expect("it keeps nobody's slot").outcome else { panic!("not trapped") };
     assert!(text.contains("handler.wat:"), "{text}");
 }
 
 #[tokio::test]
 async fn a_trap_without_debug_information_tells_its_functions() {
     let run = Run::handler_doing("(func $inner unreachable)", "(call $inner)");
-    let Outcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
+    let GuestOutcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
     assert!(text.ends_with("\n  at inner\n  at handle"), "{text}");
 }
 
@@ -63,7 +63,7 @@ async fn debug_information_that_makes_no_sense_does_no_harm() {
         wasm[start..start + 16].fill(filler);
         let plugin = load(&wasm, Metering::Time).expect("a handler");
         let (report, _) = Run::of(plugin, "{}").beside_a_neighbour().await;
-        let Outcome::Trapped(text) = report.outcome else { panic!("not trapped") };
+        let GuestOutcome::Trapped(text) = report.outcome else { panic!("not trapped") };
         assert!(text.contains("\n  at inner"), "{text}");
     }
 }
@@ -113,7 +113,7 @@ async fn functions_inlined_into_each_other_without_end_do_no_harm() {
         module.extend(custom(name, data));
     }
     let plugin = load(&embed(module), Metering::Time).expect("a handler");
-    let Outcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
+    let GuestOutcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
     assert!(text.contains("\n  at handle"), "{text}");
 }
 
@@ -124,6 +124,6 @@ async fn a_name_that_grows_without_end_is_told_as_it_stands() {
     let parts = (0..14).map(|number| format!("S_I{}E", format!("S{}_", digit(number)).repeat(16)));
     let name = format!("_Z1f1AI{}E{}", "i".repeat(16), parts.collect::<String>());
     let run = Run::handler_doing(&format!("(func ${name} unreachable)"), &format!("(call ${name})"));
-    let Outcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
+    let GuestOutcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
     assert!(text.contains("\n  at _Z1f1AIiiiiiiiiiiiiiiiiES_IS0_S0_") && text.len() < 1000, "{text}");
 }

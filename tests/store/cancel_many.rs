@@ -1,6 +1,6 @@
 //! Somebody stops many jobs at once.
 
-use jobq::queue::{Moved, Outcome, Status, Timestamp};
+use jobq::queue::{BulkResult, Outcome, Status, Timestamp};
 
 use super::{Queue, is_since, job};
 
@@ -15,7 +15,7 @@ async fn many_jobs_are_stopped_as_one_would_be() {
     let from = vec![Status::Pending, Status::Running, Status::Failed];
     let references = jobs.iter().map(|(_, reference)| *reference).collect();
     let answer = queue.store.cancel_many(references, from).await.unwrap();
-    assert_eq!(answer, Moved { moved: 3, gone: 0, key_taken: 0 });
+    assert_eq!(answer, BulkResult { moved: 3, gone: 0, key_taken: 0 });
     for (id, _) in &jobs {
         let stored = queue.job(id).await;
         assert_eq!((stored.status, stored.lease_until), (Status::Cancelled, None));
@@ -34,7 +34,7 @@ async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
     let watch = queue.bystanders().await;
     let references = vec![running.lease.job, waiting.reference, queue.no_job().await];
     let answer = queue.store.cancel_many(references, vec![Status::Pending]).await.unwrap();
-    assert_eq!(answer, Moved { moved: 1, gone: 2, key_taken: 0 });
+    assert_eq!(answer, BulkResult { moved: 1, gone: 2, key_taken: 0 });
     assert_eq!(queue.job(&running.id).await.status, Status::Running);
     assert_eq!(queue.job(&waiting.id).await.status, Status::Cancelled);
     watch.are_unharmed(&queue).await;
@@ -47,7 +47,7 @@ async fn no_list_of_states_takes_a_job_out_of_an_end() {
         let claimed = queue.standing(status).await;
         let before = queue.job(&claimed.id).await;
         let answer = queue.store.cancel_many(vec![claimed.lease.job], Status::ALL.to_vec()).await.unwrap();
-        assert_eq!(answer, Moved { gone: 1, ..Moved::default() });
+        assert_eq!(answer, BulkResult { gone: 1, ..BulkResult::default() });
         assert_eq!(queue.job(&claimed.id).await, before);
     }
 }

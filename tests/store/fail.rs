@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Failure, Next, Outcome, Recorded, Status, Timestamp};
+use jobq::queue::{AttemptFailure, Next, Outcome, Recorded, Status, Timestamp};
 
 use super::{DAY, Queue, failure, is_since, receipt};
 
@@ -43,7 +43,7 @@ async fn the_ledger_tells_how_it_failed() {
     for outcome in Outcome::ALL.into_iter().filter(|outcome| outcome.is_failure()) {
         let queue = Queue::fresh();
         let claimed = queue.running().await;
-        let failure = Failure { outcome, ..failure(Next::Dead) };
+        let failure = AttemptFailure { outcome, ..failure(Next::Dead) };
         queue.store.fail(receipt(&claimed), failure).await.unwrap();
         assert_eq!(queue.outcomes(&claimed.id).await, [outcome]);
     }

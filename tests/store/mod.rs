@@ -17,6 +17,7 @@ mod fail;
 mod give_back;
 mod model;
 mod moves;
+mod parked_claim;
 mod prune;
 mod read;
 mod record;
@@ -28,7 +29,6 @@ mod retry_many;
 mod select;
 mod snooze;
 mod sqlite;
-mod standing;
 mod text;
 
 use std::any::Any;
@@ -37,11 +37,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobq::queue::memory::MemoryStore;
-use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{Durability, OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
-    AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Failure, Filter, Id, Job, JobRef, JobType, Key,
-    LogLine, LogSource, NewJob, Next, Outcome, Payload, Policies, Policy, Receipt, Recorded, Status, Store, StoreError,
-    Timestamp, Want, WorkerName,
+    AttemptFailure, AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Filter, Id, Job, JobRef, JobType,
+    Key, LogLine, LogSource, NewJob, Next, Outcome, Payload, Receipt, Recorded, RetryPolicies, RetryPolicy, Status,
+    Store, StoreError, Timestamp, Want, WorkerName,
 };
 
 /// The variable that chooses the backend.
@@ -67,7 +67,8 @@ impl Queue {
 
     fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = Options { durability: Durability::Normal, ..Options::new(directory.path().join("queue.db")) };
+        let options =
+            QueueOptions { durability: Durability::Normal, ..QueueOptions::new(directory.path().join("queue.db")) };
         let store = SqliteStore::open(options, OpenMode::Create).unwrap();
         Self { store: Arc::new(store), _kept: Box::new(directory) }
     }
@@ -242,14 +243,14 @@ pub(crate) fn line(message: &str) -> LogLine {
     }
 }
 
-pub(crate) fn failure(next: Next) -> Failure {
-    Failure { outcome: Outcome::Failed, error: "no luck".into(), next }
+pub(crate) fn failure(next: Next) -> AttemptFailure {
+    AttemptFailure { outcome: Outcome::Failed, error: "no luck".into(), next }
 }
 
 /// Three attempts without a pause.
-pub(crate) fn policies() -> Arc<Policies> {
+pub(crate) fn policies() -> Arc<RetryPolicies> {
     let backoff = Backoff { base: Duration::ZERO, max: Duration::ZERO, jitter: 0.0 };
-    Arc::new(Policies { default: Policy { backoff, ..Policy::default() }, ..Policies::default() })
+    Arc::new(RetryPolicies { default: RetryPolicy { backoff, ..RetryPolicy::default() }, ..RetryPolicies::default() })
 }
 
 /// Whether `instant` lies between `earlier` and now.

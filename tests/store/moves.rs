@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Event, Id, Lease, Next, Progress, Receipt, Stale, Status, WorkerName};
+use jobq::queue::{Event, Id, Lease, Next, Progress, Receipt, StaleLease, Status, WorkerName};
 
 use super::{DAY, Queue, failure, line, policies, receipt};
 
@@ -92,7 +92,7 @@ async fn a_token_is_worth_nothing_in_the_hands_of_another_worker() {
     let said = Progress { lease: other.clone(), lines: vec![line("no")], progress: Some((1, "no".into())) };
     queue.store.record(vec![said]).await.unwrap();
     queue.store.release(vec![other.clone()]).await.unwrap();
-    let stale = [Stale { lease: other.clone(), cancelled: false }];
+    let stale = [StaleLease { lease: other.clone(), cancelled: false }];
     assert_eq!(queue.store.renew(vec![other.clone()], DAY).await.unwrap(), stale);
     assert_eq!(queue.store.stale(vec![other]).await.unwrap(), stale);
     assert_eq!((queue.job(&held.id).await, queue.outcomes(&held.id).await), before);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Claim, Lease, Stale, Status, Timestamp};
+use jobq::queue::{Claim, Lease, StaleLease, Status, Timestamp};
 
 use super::{DAY, HOUR, Queue, claim, is_since, job, policies, tester};
 
@@ -39,8 +39,10 @@ async fn stale_leases_are_told_apart() {
         let gone = Lease { job: queue.no_job().await, token: 1, worker: tester() };
         let before = queue.all().await;
         let all = vec![lease.clone(), good, gone.clone()];
-        let expected =
-            [Stale { lease, cancelled: status == Status::Cancelled }, Stale { lease: gone, cancelled: false }];
+        let expected = [
+            StaleLease { lease, cancelled: status == Status::Cancelled },
+            StaleLease { lease: gone, cancelled: false },
+        ];
         assert_eq!(queue.store.stale(all.clone()).await.unwrap(), expected, "{status}");
         assert_eq!(queue.all().await, before);
         assert_eq!(queue.store.renew(all, HOUR).await.unwrap(), expected, "{status}");
@@ -54,7 +56,7 @@ async fn a_job_that_somebody_else_runs_now_is_stale_for_the_first() {
     let second = queue.claim(1).await.remove(0);
     assert_eq!(first.lease.job, second.lease.job);
     let stale = queue.store.renew(vec![first.lease.clone(), second.lease], HOUR).await.unwrap();
-    assert_eq!(stale, [Stale { lease: first.lease, cancelled: false }]);
+    assert_eq!(stale, [StaleLease { lease: first.lease, cancelled: false }]);
 }
 
 impl Queue {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobq::queue::{
-    Claim, Claimed, Id, NewJob, Next, Outcome, Policies, Policy, Recorded, Rescued, Status, Timestamp, WorkerName,
+    Claim, Claimed, Id, NewJob, Next, Outcome, Recorded, Rescued, RetryPolicies, RetryPolicy, Status, Timestamp,
+    WorkerName,
 };
 
 use super::{DAY, Queue, claim, failure, is_since, job, job_type, policies, receipt, tester};
@@ -85,9 +86,9 @@ async fn a_job_that_kills_its_worker_again_and_again_is_dead_in_the_end() {
 #[tokio::test]
 async fn the_jobs_own_limit_and_dead_on_decide() {
     let queue = Queue::fresh();
-    let dead_on = Policy { dead_on: BTreeSet::from([Outcome::Lost]), ..Policy::default() };
+    let dead_on = RetryPolicy { dead_on: BTreeSet::from([Outcome::Lost]), ..RetryPolicy::default() };
     let by_type = BTreeMap::from([(job_type("fragile"), dead_on)]);
-    let policies = Arc::new(Policies { by_type, ..Policies::default() });
+    let policies = Arc::new(RetryPolicies { by_type, ..RetryPolicies::default() });
     queue.abandoned(NewJob { max_attempts: Some(1), ..job("once") }).await;
     queue.abandoned(job("fragile")).await;
     queue.abandoned(job("work")).await;

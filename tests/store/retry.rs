@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobq::queue::{Id, NewJob, Next, Policies, Policy, Retried, Status, Timestamp};
+use jobq::queue::{Id, NewJob, Next, Retried, RetryPolicies, RetryPolicy, Status, Timestamp};
 
 use super::{Queue, failure, is_since, job, keyed, policies, receipt};
 
@@ -46,8 +46,8 @@ async fn a_retry_grants_at_least_one_more_attempt() {
         queue.add(NewJob { max_attempts: own, ..job("work") }).await;
         let claimed = queue.claim(1).await.remove(0);
         queue.store.fail(receipt(&claimed), failure(Next::Dead)).await.unwrap();
-        let default = Policy { max_attempts: of_type, ..Policy::default() };
-        queue.store.retry(&claimed.id, Arc::new(Policies { default, ..Policies::default() })).await.unwrap();
+        let default = RetryPolicy { max_attempts: of_type, ..RetryPolicy::default() };
+        queue.store.retry(&claimed.id, Arc::new(RetryPolicies { default, ..RetryPolicies::default() })).await.unwrap();
         assert_eq!(queue.job(&claimed.id).await.max_attempts, after, "{own:?} {of_type}");
     }
 }

@@ -1,6 +1,6 @@
 //! Somebody wants many jobs run again.
 
-use jobq::queue::{Moved, Status, Timestamp};
+use jobq::queue::{BulkResult, Status, Timestamp};
 
 use super::{Queue, is_since, keyed, policies};
 
@@ -15,7 +15,7 @@ async fn many_jobs_run_again_as_one_would() {
     let start = Timestamp::now();
     let references = jobs.iter().map(|claimed| claimed.lease.job).collect();
     let answer = queue.store.retry_many(references, vec![Status::Dead, Status::Cancelled], policies()).await.unwrap();
-    assert_eq!(answer, Moved { moved: 3, gone: 0, key_taken: 0 });
+    assert_eq!(answer, BulkResult { moved: 3, gone: 0, key_taken: 0 });
     for claimed in &jobs {
         let stored = queue.job(&claimed.id).await;
         assert_eq!((stored.status, stored.completed_at), (Status::Pending, None));
@@ -33,7 +33,7 @@ async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
     let before = queue.all().await;
     let references = vec![cancelled.lease.job, completed.lease.job, queue.no_job().await];
     let answer = queue.store.retry_many(references, vec![Status::Dead, Status::Completed], policies()).await.unwrap();
-    assert_eq!(answer, Moved { moved: 0, gone: 3, key_taken: 0 });
+    assert_eq!(answer, BulkResult { moved: 0, gone: 3, key_taken: 0 });
     assert_eq!(queue.all().await, before);
 }
 
@@ -47,7 +47,7 @@ async fn of_several_jobs_with_one_key_the_first_takes_it() {
         references.push(queue.job(&id).await.reference);
     }
     let answer = queue.store.retry_many(references.clone(), vec![Status::Cancelled], policies()).await.unwrap();
-    assert_eq!(answer, Moved { moved: 1, gone: 0, key_taken: 2 });
+    assert_eq!(answer, BulkResult { moved: 1, gone: 0, key_taken: 2 });
     let states: Vec<Status> = queue.all().await.iter().rev().map(|job| job.status).collect();
     assert_eq!(states, [Status::Pending, Status::Cancelled, Status::Cancelled]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Failure, Key, NewJob, Next, Outcome, Payload};
+use jobq::queue::{AttemptFailure, Key, NewJob, Next, Outcome, Payload};
 
 use super::{Queue, job, receipt};
 
@@ -29,7 +29,8 @@ async fn results_errors_keys_and_logs_keep_their_bytes() {
         let queue = Queue::fresh();
         queue.add(NewJob { key: Key::parse(&text).ok(), ..job("work") }).await;
         let first = queue.claim(1).await.remove(0);
-        let failure = Failure { outcome: Outcome::Trapped, error: text.clone(), next: Next::Retry(Duration::ZERO) };
+        let failure =
+            AttemptFailure { outcome: Outcome::Trapped, error: text.clone(), next: Next::Retry(Duration::ZERO) };
         queue.store.fail(receipt(&first), failure).await.unwrap();
         assert_eq!(queue.job(&first.id).await.error.as_ref(), Some(&text));
         let key = queue.job(&first.id).await.key;

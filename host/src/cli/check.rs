@@ -115,7 +115,7 @@ fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
 }
 
 fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings) -> anyhow::Result<()> {
-    let sandbox = Sandbox::new(sandbox::Options { slots: 1, max_memory: settings.max_memory() })?;
+    let sandbox = Sandbox::new(sandbox::SandboxOptions { slots: 1, max_memory: settings.max_memory() })?;
     let cache = Cache::open(&settings.plugins.cache_dir);
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
     for name in known_types(settings) {

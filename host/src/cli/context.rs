@@ -95,9 +95,9 @@ impl Context {
 }
 
 /// How the store of the settings is opened.
-pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> queue::Options {
+pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> queue::QueueOptions {
     let Queue { database, table, durability, .. } = settings.queue.clone();
-    queue::Options { database, table, durability, patience }
+    queue::QueueOptions { database, table, durability, patience }
 }
 
 /// The types that can be enqueued: those the settings name and those of the files in the plugin directory.

@@ -13,7 +13,7 @@ use super::output::{self, Format, talk};
 use super::parse;
 use super::terminal::LiveLine;
 use crate::config::Settings;
-use crate::queue::{Id, JobRef, Moved, Selected, Selection, Status, StoreError, Timestamp};
+use crate::queue::{BulkResult, Id, JobRef, Selected, Selection, Status, StoreError, Timestamp};
 
 /// Jobs moved in one transaction: some milliseconds, so that nobody waits for long.
 const BATCH: usize = 500;
@@ -96,7 +96,7 @@ impl Which {
         selected: Selected,
         settings: &Settings,
         context: &Context,
-        step: impl AsyncFn(Vec<JobRef>) -> Result<Moved, StoreError>,
+        step: impl AsyncFn(Vec<JobRef>) -> Result<BulkResult, StoreError>,
     ) -> anyhow::Result<Code> {
         if selected.jobs.is_empty()
             && let Some(hint) = self.job_type.as_deref().and_then(|typed| unknown_type(typed, settings))
@@ -179,9 +179,9 @@ pub(super) fn would(verb: &str, selected: &Selected, context: &Context) -> anyho
 async fn in_batches(
     verb: &Verb,
     jobs: &[JobRef],
-    step: impl AsyncFn(Vec<JobRef>) -> Result<Moved, StoreError>,
-) -> anyhow::Result<Moved> {
-    let mut sum = Moved::default();
+    step: impl AsyncFn(Vec<JobRef>) -> Result<BulkResult, StoreError>,
+) -> anyhow::Result<BulkResult> {
+    let mut sum = BulkResult::default();
     let mut line = LiveLine::on_stderr();
     for batch in jobs.chunks(BATCH) {
         let moved = step(batch.to_vec()).await.map_err(|error| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::context::{Context, no_such_job};
 use super::exit::{Code, Failure};
 use super::many::{Verb, Which, each_id};
-use crate::queue::{Id, OpenMode, Policies, Retried, Status, Store};
+use crate::queue::{Id, OpenMode, Retried, RetryPolicies, Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-async fn one(store: &dyn Store, id: &Id, policies: &Arc<Policies>) -> anyhow::Result<Status> {
+async fn one(store: &dyn Store, id: &Id, policies: &Arc<RetryPolicies>) -> anyhow::Result<Status> {
     match store.retry(id, policies.clone()).await? {
         Retried::From(status) => Ok(status),
         Retried::NotFound => Err(no_such_job(id).into()),

@@ -70,7 +70,8 @@ async fn serve(mut signals: Signals, context: &Context) -> anyhow::Result<()> {
         opened = opening => opened.context("opening the database failed")??,
         () = signals.stop() => return Ok(()),
     };
-    let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
+    let options =
+        sandbox::SandboxOptions { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
     let sandbox = Arc::new(Sandbox::new(options)?);
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
     let pool = Pool::start(Setup {
@@ -158,7 +159,7 @@ impl Daemon {
         warn_of(&new);
         self.registry.reconfigure(new.plugins.clone());
         let concurrency = new.worker.concurrency.min(self.started_with.worker.concurrency);
-        self.pool.reconfigure(worker::Options { concurrency, ..new.worker.clone() });
+        self.pool.reconfigure(worker::WorkerOptions { concurrency, ..new.worker.clone() });
         self.current = new;
         tracing::info!("settings reloaded");
     }

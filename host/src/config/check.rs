@@ -10,7 +10,7 @@ use super::problem::{ConfigError, Findings, Problem, shown};
 use super::section::Section;
 use super::settings::Settings;
 use super::{backoff, grants, jobs, plugins, queue, retention, rule, server, suggest, worker};
-use crate::worker::{Options, Rule, Rules};
+use crate::worker::{Rule, Rules, WorkerOptions};
 
 /// The tables of a file and their keys.
 pub(super) const SECTIONS: &[(&str, &[&str])] = &[
@@ -80,7 +80,7 @@ fn read(root: &Table, base: &Path, findings: &mut Findings) -> Settings {
     let rules = Rules { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
     let worker = worker::read(&mut section(root, "worker", findings), retention, rules);
     note_idle_limits(&worker, findings);
-    let plugins = crate::plugins::Options { dir, cache_dir, types: jobs.sources, metering };
+    let plugins = crate::plugins::PluginOptions { dir, cache_dir, types: jobs.sources, metering };
     Settings { file: None, queue, worker, plugins, secrets: jobs.secrets, notes: Vec::new() }
 }
 
@@ -110,7 +110,7 @@ fn unknown_section(entry: &Entry) -> Problem {
 }
 
 /// A type's own concurrency above the daemon's limits nothing.
-fn note_idle_limits(options: &Options, findings: &mut Findings) {
+fn note_idle_limits(options: &WorkerOptions, findings: &mut Findings) {
     for (name, rule) in &options.rules.by_type {
         if let Some(own) = rule.concurrency.filter(|own| *own > options.concurrency) {
             let all = options.concurrency;

@@ -14,9 +14,9 @@ pub struct Settings {
     /// Where the jobs are kept.
     pub queue: Queue,
     /// How they are run: concurrency, polling, leases, retention, and the rule of each type.
-    pub worker: worker::Options,
+    pub worker: worker::WorkerOptions,
     /// Where the handlers lie, and which type wants which.
-    pub plugins: plugins::Options,
+    pub plugins: plugins::PluginOptions,
     /// Where the secrets of the types are to be found; they are not among the grants before [`with_secrets`](Self::with_secrets).
     pub secrets: Vec<SecretSource>,
     /// What a person should know about these settings although nothing is wrong with them, each one line.

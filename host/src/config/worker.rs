@@ -8,7 +8,7 @@ use super::problem::{Problem, shown};
 use super::section::Section;
 use super::setting::{Setting, duration_text};
 use crate::queue::{JobType, Retention};
-use crate::worker::{Options, Rules, Serve, auto_concurrency};
+use crate::worker::{Rules, Serve, WorkerOptions, auto_concurrency};
 
 /// The keys of `[worker]`.
 pub(super) const KEYS: &[&str] =
@@ -18,8 +18,8 @@ pub(super) const KEYS: &[&str] =
 pub(super) const MAX_CONCURRENCY: i64 = 10_000;
 
 /// Reads `[worker]`; retention and rules come from other tables.
-pub(super) fn read(section: &mut Section<'_, '_>, retention: Retention, rules: Rules) -> Options {
-    let mut options = Options { retention, rules, ..Options::default() };
+pub(super) fn read(section: &mut Section<'_, '_>, retention: Retention, rules: Rules) -> WorkerOptions {
+    let mut options = WorkerOptions { retention, rules, ..WorkerOptions::default() };
     section.fill("concurrency", &mut options.concurrency, concurrency);
     if let Some(setting) = section.setting("types") {
         options.types = types(&setting, section);
@@ -85,7 +85,7 @@ fn job_type(setting: &Setting<'_>) -> Result<JobType, Problem> {
         .map_err(|_| setting.problem(&format!("names `{}`, which is no job type", shown(name)), JobType::EXPECTED))
 }
 
-fn intervals(section: &mut Section<'_, '_>, options: &mut Options) {
+fn intervals(section: &mut Section<'_, '_>, options: &mut WorkerOptions) {
     section.fill("poll_interval", &mut options.poll_interval, |setting| setting.duration(INTERVAL));
     section.fill("max_poll_interval", &mut options.max_poll_interval, |setting| setting.duration(INTERVAL));
     let written = section.setting("max_poll_interval").or_else(|| section.setting("poll_interval"));

@@ -13,6 +13,6 @@ mod watch;
 
 pub use cache::Cache;
 pub use loader::{LoadFileError, is_compiled, load_file, read};
-pub use options::{Options, Source};
+pub use options::{PluginOptions, Source};
 pub use registry::{Entry, Registry, State, Version, is_type};
 pub use scan::{FileName, stem};

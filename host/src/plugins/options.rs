@@ -7,7 +7,7 @@ use crate::sandbox::Metering;
 
 /// Where plugins are and which type wants which.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct PluginOptions {
     /// The directory of `.wasm` files. Default `plugins`.
     pub dir: PathBuf,
     /// Where compiled code is kept, by digest. Default `.jobq/cache`.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::cache::Cache;
 use super::loader::{LoadFileError, Loaded, Loader, Order};
-use super::options::{Options, Source};
+use super::options::{PluginOptions, Source};
 use super::scan::{FileName, Fingerprint, scan, stem};
 use super::watch::Watch;
 use crate::sandbox::{Metering, Plugin, Sandbox};
@@ -118,7 +118,7 @@ pub struct Registry {
 enum Message {
     Look,
     Loaded(Box<Loaded>),
-    Reconfigure(Box<Options>),
+    Reconfigure(Box<PluginOptions>),
     Stop,
 }
 
@@ -128,7 +128,7 @@ impl Registry {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub fn start(options: Options, sandbox: Arc<Sandbox>) -> io::Result<Arc<Self>> {
+    pub fn start(options: PluginOptions, sandbox: Arc<Sandbox>) -> io::Result<Arc<Self>> {
         let (messages, inbox) = mpsc::channel();
         let table = Arc::new(ArcSwap::default());
         let changes = Arc::new(watch::Sender::default());
@@ -183,7 +183,7 @@ impl Registry {
     }
 
     /// Takes new settings: which types there are and which file serves each. The directories stay.
-    pub fn reconfigure(&self, options: Options) {
+    pub fn reconfigure(&self, options: PluginOptions) {
         _ = self.messages.send(Message::Reconfigure(Box::new(options)));
     }
 
@@ -231,7 +231,7 @@ struct Wanted {
 
 /// The thread behind the registry: owns what is known of every file.
 struct Keeper {
-    options: Options,
+    options: PluginOptions,
     loader: Loader,
     watch: Watch,
     files: BTreeMap<FileName, Result<Fingerprint, String>>,
@@ -261,7 +261,7 @@ impl Keeper {
                     continue;
                 }
                 Ok(Message::Look) => hinted.store(false, Ordering::Release),
-                Ok(Message::Reconfigure(options)) => self.options = Options { dir: self.options.dir, ..*options },
+                Ok(Message::Reconfigure(options)) => self.options = PluginOptions { dir: self.options.dir, ..*options },
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let pause = if self.look() { LOOK } else { QUIET };

@@ -46,7 +46,7 @@ pub fn snooze_delay(asked: Duration) -> Duration {
 
 /// What a job type does about failure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Attempts before a job is dead, where the job does not say. At least 1; default 3.
     pub max_attempts: u32,
     /// Delay between attempts.
@@ -55,7 +55,7 @@ pub struct Policy {
     pub dead_on: BTreeSet<Outcome>,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { max_attempts: 3, backoff: Backoff::default(), dead_on: BTreeSet::new() }
     }
@@ -88,7 +88,7 @@ impl Next {
     }
 }
 
-impl Policy {
+impl RetryPolicy {
     /// What follows when the attempt with number `attempt` (the first is 1) failed by `outcome`.
     ///
     /// `max_attempts` is the job's own limit; `asked` a delay the handler named, which replaces the backoff.
@@ -119,16 +119,16 @@ impl Policy {
 
 /// The policy of every job type.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Policies {
+pub struct RetryPolicies {
     /// For types without their own.
-    pub default: Policy,
+    pub default: RetryPolicy,
     /// By type.
-    pub by_type: BTreeMap<JobType, Policy>,
+    pub by_type: BTreeMap<JobType, RetryPolicy>,
 }
 
-impl Policies {
+impl RetryPolicies {
     /// The policy of `job_type`, which may be any text a foreign writer put there.
-    pub fn of(&self, job_type: &str) -> &Policy {
+    pub fn of(&self, job_type: &str) -> &RetryPolicy {
         self.by_type.get(job_type).unwrap_or(&self.default)
     }
 
@@ -184,7 +184,7 @@ mod tests {
             attempt in 1..=u32::MAX, max in 1..=u32::MAX, named in any::<bool>(),
         ) {
             let dead_on = if named { BTreeSet::from([Outcome::TimedOut]) } else { BTreeSet::new() };
-            let policy = Policy { dead_on, ..Policy::default() };
+            let policy = RetryPolicy { dead_on, ..RetryPolicy::default() };
             let next = policy.after_failure(Outcome::TimedOut, attempt, Some(max), None, 0.5);
             prop_assert_eq!(next == Next::Dead, attempt >= max || named);
         }

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
-    Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
-    Selected, Selection, Stale, StandingClaim, Status, WorkerName,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
+    Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -32,15 +32,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// Leaves a claim for the next jobs that are added through this store; it replaces the one before. A store that cannot do
     /// that forgets it, so nobody may count on an answer.
-    fn stand_by(&self, claim: StandingClaim) {
+    fn park_claim(&self, claim: ParkedClaim) {
         _ = claim;
     }
 
     /// Extends leases and returns those that are no longer valid, with the reason.
-    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError>;
+    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<StaleLease>, StoreError>;
 
     /// Returns those of `leases` that are no longer valid, without writing.
-    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<Stale>, StoreError>;
+    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<StaleLease>, StoreError>;
 
     /// Writes what running attempts have logged and how far they are. Entries with a stale lease are dropped.
     async fn record(&self, progress: Vec<Progress>) -> Result<(), StoreError>;
@@ -50,7 +50,7 @@ pub trait Store: Send + Sync + 'static {
     -> Result<Recorded, StoreError>;
 
     /// running → failed, or dead.
-    async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError>;
+    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<Recorded, StoreError>;
 
     /// running → pending, due again after `delay`; not counted as an attempt.
     async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError>;
@@ -65,21 +65,21 @@ pub trait Store: Send + Sync + 'static {
     async fn cancel(&self, id: &Id) -> Result<Cancelled, StoreError>;
 
     /// failed, dead or cancelled → pending, due now, with at least one more attempt. `policies` tell the limit of jobs that have none of their own.
-    async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError>;
+    async fn retry(&self, id: &Id, policies: Arc<RetryPolicies>) -> Result<Retried, StoreError>;
 
     /// Which jobs `selection` names at this moment, for a verb that takes many. One snapshot: what comes later is not among them.
     async fn select(&self, selection: Selection) -> Result<Selected, StoreError>;
 
     /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
-    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError>;
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError>;
 
     /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
     async fn retry_many(
         &self,
         jobs: Vec<JobRef>,
         from: Vec<Status>,
-        policies: Arc<Policies>,
-    ) -> Result<Moved, StoreError>;
+        policies: Arc<RetryPolicies>,
+    ) -> Result<BulkResult, StoreError>;
 
     /// Registers a worker before its first claim: from here on its death can be proved, where the backend can do that.
     async fn register(&self, worker: &WorkerName) -> Result<(), StoreError> {
@@ -105,7 +105,7 @@ pub trait Store: Send + Sync + 'static {
     /// counted.
     async fn rescue(
         &self,
-        policies: Arc<Policies>,
+        policies: Arc<RetryPolicies>,
         max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError>;

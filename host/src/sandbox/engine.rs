@@ -34,7 +34,7 @@ const LARGEST_MEMORY: usize = 4 << 30;
 
 /// What the sandbox is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SandboxOptions {
     /// Guests at once, per engine. More wait for a slot.
     pub slots: u32,
     /// The largest memory limit of any job type, in bytes.
@@ -54,7 +54,7 @@ pub enum EngineError {
 
 /// Where guests run. Cheap to share in an [`Arc`].
 pub struct Sandbox {
-    options: Options,
+    options: SandboxOptions,
     pub(super) ticker: Ticker,
     /// Handles that a guest may hold.
     pub(super) handles: usize,
@@ -76,10 +76,10 @@ impl Sandbox {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn new(options: Options) -> Result<Self, EngineError> {
+    pub fn new(options: SandboxOptions) -> Result<Self, EngineError> {
         let slots = options.slots.max(1);
         Ok(Self {
-            options: Options { slots, max_memory: options.max_memory.min(LARGEST_MEMORY) },
+            options: SandboxOptions { slots, max_memory: options.max_memory.min(LARGEST_MEMORY) },
             ticker: Ticker::start().map_err(EngineError::Ticker)?,
             handles: handles::per_guest(slots),
             fuel: OnceLock::new(),
@@ -89,7 +89,7 @@ impl Sandbox {
     }
 
     /// What it was made for.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &SandboxOptions {
         &self.options
     }
 
@@ -130,7 +130,7 @@ impl Sandbox {
 }
 
 impl Pool {
-    fn new(options: &Options, metering: Metering) -> Result<Self, EngineError> {
+    fn new(options: &SandboxOptions, metering: Metering) -> Result<Self, EngineError> {
         let engine = engine(options, metering)?;
         let linker = imports::linker(&engine).map_err(setup)?;
         Ok(Self { engine, linker, slots: Arc::new(Semaphore::new(options.slots as usize)) })
@@ -148,7 +148,7 @@ enum Space {
     OnDemand,
 }
 
-fn engine(options: &Options, metering: Metering) -> Result<Engine, EngineError> {
+fn engine(options: &SandboxOptions, metering: Metering) -> Result<Engine, EngineError> {
     let mut last = None;
     for space in [Space::Ample, Space::Tight, Space::OnDemand] {
         match Engine::new(&config(options, metering, space)) {
@@ -166,7 +166,7 @@ fn engine(options: &Options, metering: Metering) -> Result<Engine, EngineError> 
     Err(last.map_or_else(|| EngineError::Setup("no configuration".into()), setup))
 }
 
-fn config(options: &Options, metering: Metering, space: Space) -> Config {
+fn config(options: &SandboxOptions, metering: Metering, space: Space) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -192,7 +192,7 @@ fn config(options: &Options, metering: Metering, space: Space) -> Config {
 }
 
 /// Every total is the number of slots times the most a component may have, so that who has a slot has all it needs.
-fn pooling(options: &Options) -> PoolingAllocationConfig {
+fn pooling(options: &SandboxOptions) -> PoolingAllocationConfig {
     let slots = options.slots;
     let scan = PoolingAllocationConfig::is_pagemap_scan_available() && !swap_in_use();
     let mut pool = PoolingAllocationConfig::new();

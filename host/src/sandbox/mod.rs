@@ -6,23 +6,24 @@
 //! The way of a file: [`componentize`] makes a component of it, the caller compiles that for [`Sandbox::engine`],
 //! [`Sandbox::link`] checks it and makes a [`Plugin`], [`Sandbox::run`] runs one attempt on it.
 
-mod anatomy;
 mod bindings;
 mod call;
 mod componentize;
 mod debug_info;
 mod denials;
+mod end;
 mod engine;
 mod follow_ups;
 mod grants;
+mod guest_outcome;
 mod handles;
 mod imports;
 mod limits;
 mod link;
 mod load_error;
 mod memory;
+mod metadata;
 mod origin;
-mod outcome;
 mod output;
 mod plugin;
 mod run;
@@ -32,20 +33,19 @@ mod state;
 mod tap;
 mod ticker;
 mod trace;
-mod verdict;
 mod version;
 mod wasi;
 
-pub use anatomy::{Anatomy, Form, Tool};
 pub use call::Call;
 pub use componentize::componentize;
-pub use engine::{EngineError, Options, Sandbox};
+pub use engine::{EngineError, Sandbox, SandboxOptions};
 pub use follow_ups::{FollowUp, FollowUpError, FollowUps};
 pub use grants::{DirGrant, Grants};
+pub use guest_outcome::{GuestOutcome, Report};
 pub use limits::{Limits, Metering};
 pub use load_error::LoadError;
+pub use metadata::{Form, Metadata, Tool};
 pub use origin::{HttpGrant, OriginError};
-pub use outcome::{Outcome, Report};
 pub use plugin::{Interface, Kind, Plugin};
 pub use secrets::{LOG_BOUNDS, LONGEST_SECRET, SHORTEST_SECRET, Secret, Secrets};
 pub use tap::{Line, Source, Tap};

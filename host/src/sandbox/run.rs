@@ -8,18 +8,18 @@ use wasmtime::{Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
 
 use super::bindings::jobq::handler::types::{DelayedRetry, JobError};
 use super::call::Call;
+use super::end::{Cut, Ended};
 use super::engine::Sandbox;
 use super::follow_ups::{self, FollowUps, Gate};
 use super::grants::Grants;
+use super::guest_outcome::{GuestOutcome, Report};
 use super::limits::{Limits, Metering};
-use super::outcome::{Outcome, Report};
 use super::output::Output;
 use super::plugin::{Answer, Plugin};
 use super::secrets::Secrets;
 use super::state::Host;
 use super::tap::Tap;
 use super::trace;
-use super::verdict::{Cut, Ended};
 use super::wasi;
 
 /// How much later than its deadline a guest is left alone if no tick has reached it: it waits inside the host then.
@@ -44,7 +44,7 @@ impl Sandbox {
         tap: Arc<Tap>,
         follow_ups: Arc<dyn FollowUps>,
     ) -> Report {
-        let Some(_slot) = slot(plugin, &tap).await else { return Report::unstarted(Outcome::Stopped) };
+        let Some(_slot) = slot(plugin, &tap).await else { return Report::unstarted(GuestOutcome::Stopped) };
         let _ticking = self.ticker.wake();
         let start = Instant::now();
         let deadline = start + limits.timeout.min(FOREVER);
@@ -53,7 +53,7 @@ impl Sandbox {
         let (wasi, job) = wasi::of(plugin.kind(), call, grants, &output);
         let wasi = match within(deadline, output.tap(), pin!(wasi::with_dirs(wasi, &grants.dirs))).await {
             Ok(Ok(wasi)) => wasi,
-            Ok(Err(message)) => return Report::unstarted(Outcome::Failed { message, after: None }),
+            Ok(Err(message)) => return Report::unstarted(GuestOutcome::Failed { message, after: None }),
             Err(cut) => return Report::unstarted(cut.while_opening_dirs()),
         };
         let host = Host::new(wasi, self.handles, limits, grants, Arc::clone(&output), gate, deadline);
@@ -132,8 +132,8 @@ fn report(
     let outcome = Ended { kind: plugin.kind(), limits, memory, output, frames }.judge(end);
     output.finish();
     let host = store.data();
-    let failed = !matches!(outcome, Outcome::Completed(_) | Outcome::Snoozed(_) | Outcome::Stopped);
-    if matches!(outcome, Outcome::TimedOut(_)) {
+    let failed = !matches!(outcome, GuestOutcome::Completed(_) | GuestOutcome::Snoozed(_) | GuestOutcome::Stopped);
+    if matches!(outcome, GuestOutcome::TimedOut(_)) {
         host.guard.tell_open();
     }
     host.denials.tell(host.gate.job_type(), failed, output);
@@ -163,7 +163,7 @@ fn was_cut_while_computing(end: &wasmtime::Result<Answer>) -> bool {
 }
 
 impl Report {
-    fn unstarted(outcome: Outcome) -> Self {
+    fn unstarted(outcome: GuestOutcome) -> Self {
         Self { outcome, duration: Duration::ZERO, fuel: None, peak_memory: 0 }
     }
 }

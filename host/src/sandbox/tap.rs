@@ -66,7 +66,7 @@ impl Tap {
         !self.cancelled.swap(true, Ordering::Relaxed)
     }
 
-    /// Stops the guest at once, wherever it is; its run ends as [`Stopped`](super::Outcome::Stopped).
+    /// Stops the guest at once, wherever it is; its run ends as [`Stopped`](super::GuestOutcome::Stopped).
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.stop.notify_waiters();

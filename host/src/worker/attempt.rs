@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Rule;
-use crate::queue::{Failure, Outcome};
+use crate::queue::{AttemptFailure, Outcome};
 use crate::sandbox;
 
 /// The one write that ends an attempt, named after the verb of the store.
@@ -12,7 +12,7 @@ pub enum Verdict {
     /// `Store::complete` with this result.
     Complete(String),
     /// `Store::fail`.
-    Fail(Failure),
+    Fail(AttemptFailure),
     /// `Store::snooze` for this long.
     Snooze(Duration),
     /// `Store::give_back`.
@@ -22,16 +22,24 @@ pub enum Verdict {
 /// Decides how the attempt with number `attempt` ends its job's turn.
 ///
 /// `max_attempts` is the job's own limit; `chance`, uniform in 0 to 1, moves the backoff by its jitter.
-pub fn decide(end: sandbox::Outcome, attempt: u32, max_attempts: Option<u32>, rule: &Rule, chance: f64) -> Verdict {
-    use sandbox::Outcome as End;
+pub fn decide(
+    end: sandbox::GuestOutcome,
+    attempt: u32,
+    max_attempts: Option<u32>,
+    rule: &Rule,
+    chance: f64,
+) -> Verdict {
+    use sandbox::GuestOutcome as End;
     let fail = |outcome: Outcome, error: String, asked: Option<Duration>| {
         let next = rule.policy.after_failure(outcome, attempt, max_attempts, asked, chance);
-        Verdict::Fail(Failure { outcome, error, next })
+        Verdict::Fail(AttemptFailure { outcome, error, next })
     };
     match end {
         End::Completed(result) => Verdict::Complete(result),
         End::Failed { message, after } => fail(Outcome::Failed, message, after),
-        End::Fatal(error) => Verdict::Fail(Failure { outcome: Outcome::Failed, error, next: crate::queue::Next::Dead }),
+        End::Fatal(error) => {
+            Verdict::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: crate::queue::Next::Dead })
+        }
         End::Snoozed(delay) => Verdict::Snooze(delay),
         End::Trapped(error) => fail(Outcome::Trapped, error, None),
         End::TimedOut(error) => fail(Outcome::TimedOut, error, None),
@@ -49,7 +57,7 @@ mod tests {
 
     use super::*;
     use crate::queue::Next;
-    use crate::sandbox::Outcome as End;
+    use crate::sandbox::GuestOutcome as End;
 
     fn ends() -> impl Strategy<Value = End> {
         let ms = || (0..u64::MAX).prop_map(Duration::from_millis);

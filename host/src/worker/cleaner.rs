@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::Options;
+use super::WorkerOptions;
 use super::machine::retention::Retention;
 use super::pool::Shared;
 
@@ -14,7 +14,7 @@ use super::pool::Shared;
 const BATCH: usize = 500;
 
 /// Cleans up, for ever.
-pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Retention::new(Instant::now());
     let mut told = BTreeSet::new();
     loop {

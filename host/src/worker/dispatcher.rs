@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::machine::dispatch::{Action, Capacity, Dispatch, Event};
 use super::pool::Shared;
-use super::{Options, release, run};
-use crate::queue::{Claim, Claimed, Claims, JobType, StandingClaim, StoreError};
+use super::{WorkerOptions, release, run};
+use crate::queue::{Claim, Claimed, Claims, JobType, ParkedClaim, StoreError};
 
 /// What reaches the dispatcher from its tasks.
 pub(super) enum Report {
@@ -24,16 +24,16 @@ pub(super) enum Report {
 /// The loop's state beside the machine's.
 pub(super) struct Dispatcher {
     shared: Arc<Shared>,
-    options: watch::Receiver<Arc<Options>>,
+    options: watch::Receiver<Arc<WorkerOptions>>,
     /// Tells when other types can be served. Taken before the machine is told which: no change falls between.
     handlers: watch::Receiver<u64>,
     machine: Dispatch,
-    standing: Option<StandingClaim>,
+    standing: Option<ParkedClaim>,
     actions: Vec<Action>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, mut options: watch::Receiver<Arc<WorkerOptions>>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let handlers = shared.handlers.changes();
         let capacity = capacity(&shared, &options.borrow_and_update());
@@ -114,7 +114,7 @@ impl Dispatcher {
     fn carry_out(&mut self, action: Action) {
         match action {
             Action::Claim(number, claim) => self.claim(number, claim),
-            Action::StandBy(number, claim) => self.stand_by(number, claim),
+            Action::StandBy(number, claim) => self.park_claim(number, claim),
             Action::Withdraw(number) => self.withdraw(number),
             Action::Start(job) => self.start(job),
             Action::Release(leases) => {
@@ -133,9 +133,9 @@ impl Dispatcher {
         });
     }
 
-    fn stand_by(&mut self, number: u64, claim: Claim) {
-        let (standing, answer) = StandingClaim::new(claim);
-        self.shared.store.stand_by(standing.clone());
+    fn park_claim(&mut self, number: u64, claim: Claim) {
+        let (standing, answer) = ParkedClaim::new(claim);
+        self.shared.store.park_claim(standing.clone());
         self.standing = Some(standing.clone());
         let shared = self.shared.clone();
         tokio::spawn(async move {
@@ -175,7 +175,7 @@ async fn sleep_until(instant: Option<Instant>) {
 }
 
 /// What the pool may do now.
-fn capacity(shared: &Shared, options: &Options) -> Capacity {
+fn capacity(shared: &Shared, options: &WorkerOptions) -> Capacity {
     let slots = options.concurrency.get() as usize;
     let rules = shared.rules.load();
     let served = shared.handlers.serving().into_iter().filter(|name| options.types.includes(name));

@@ -8,15 +8,15 @@ use tokio::sync::watch;
 use super::machine::clock::Jump;
 use super::machine::heartbeat::{Beat, Heartbeat};
 use super::pool::Shared;
-use super::{Options, reaper};
-use crate::queue::{Lease, LogLine, LogSource, Progress, Stale, StoreError, Timestamp};
+use super::{WorkerOptions, reaper};
+use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
 use crate::sandbox::{Line, Source, Tap};
 
 /// How long a handler may go on after its job was cancelled.
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
 
 /// Looks after the leases of this pool, and then after those that others have lost, for ever.
-pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
@@ -78,7 +78,7 @@ async fn tell(shared: &Shared, beat: Beat, lease: Duration) {
 }
 
 /// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
-async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<Stale>, StoreError> {
+async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
     match renew {
         _ if leases.is_empty() => Ok(Vec::new()),
         Some(lease) => shared.store.renew(leases.to_vec(), lease).await,
@@ -87,7 +87,7 @@ async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Re
 }
 
 /// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
-fn end(shared: &Shared, stale: &Stale) {
+fn end(shared: &Shared, stale: &StaleLease) {
     let Some(tap) = shared.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
         tap.stop();

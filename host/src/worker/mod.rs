@@ -7,7 +7,7 @@
 //! - `lanes`: long computations move to threads of their own, out of the way of short jobs.
 //! - `handlers`: what an attempt runs: a plugin in the sandbox, or (`native`) a function of the application.
 //! - `heartbeat`: keeps the leases of running attempts alive, hears their logs, stops what was cancelled.
-//! - `reaper`, `cleaner`, `herald`: the chores: lost leases, retention, what the daemon tells of itself.
+//! - `reaper`, `cleaner`, `presence`: the chores: lost leases, retention, what the daemon tells of itself.
 
 mod attempt;
 mod cleaner;
@@ -15,12 +15,12 @@ mod dispatcher;
 mod follow_up;
 mod handlers;
 mod heartbeat;
-mod herald;
 mod lanes;
 mod machine;
 mod native;
 mod options;
 mod pool;
+mod presence;
 mod reaper;
 mod release;
 mod run;
@@ -30,5 +30,5 @@ mod simulation;
 pub use attempt::{Verdict, decide};
 pub use handlers::{Handler, Handlers, PluginHandlers};
 pub use native::{JobError, NativeHandlers, NativeJob};
-pub use options::{Options, Rule, Rules, Serve, auto_concurrency};
+pub use options::{Rule, Rules, Serve, WorkerOptions, auto_concurrency};
 pub use pool::{Pool, Setup, Waker};

@@ -14,7 +14,9 @@ use tokio::sync::watch;
 
 use super::handlers::{Handler, Handlers};
 use crate::queue::{Digest, PluginReport, Timestamp};
-use crate::sandbox::{Call, FollowUp, FollowUpError, FollowUps, Grants, Limits, Line, Outcome, Report, Source, Tap};
+use crate::sandbox::{
+    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, Report, Source, Tap,
+};
 
 /// Why a job was not completed. Any error becomes a [`Retry`](Self::Retry) by `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,13 +168,13 @@ impl Handler for Native {
         let outcome = tokio::select! {
             ended = &mut running => match ended {
                 Ok(answer) => judge(answer),
-                Err(panic) => Outcome::Trapped(words(panic)),
+                Err(panic) => GuestOutcome::Trapped(words(panic)),
             },
             () = tokio::time::sleep_until(deadline.into()) => {
                 let limit = humantime::format_duration(limits.timeout);
-                Outcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped"))
+                GuestOutcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped"))
             }
-            () = tap.wait_for_stop() => Outcome::Stopped,
+            () = tap.wait_for_stop() => GuestOutcome::Stopped,
         };
         running.abort();
         Report { outcome, duration: started.elapsed(), fuel: None, peak_memory: 0 }
@@ -183,13 +185,13 @@ impl Handler for Native {
     }
 }
 
-fn judge(answer: Result<String, JobError>) -> Outcome {
+fn judge(answer: Result<String, JobError>) -> GuestOutcome {
     match answer {
-        Ok(result) => Outcome::Completed(result),
-        Err(JobError::Retry(message)) => Outcome::Failed { message, after: None },
-        Err(JobError::RetryAfter(delay, message)) => Outcome::Failed { message, after: Some(delay) },
-        Err(JobError::Fatal(message)) => Outcome::Fatal(message),
-        Err(JobError::Snooze(delay)) => Outcome::Snoozed(delay),
+        Ok(result) => GuestOutcome::Completed(result),
+        Err(JobError::Retry(message)) => GuestOutcome::Failed { message, after: None },
+        Err(JobError::RetryAfter(delay, message)) => GuestOutcome::Failed { message, after: Some(delay) },
+        Err(JobError::Fatal(message)) => GuestOutcome::Fatal(message),
+        Err(JobError::Snooze(delay)) => GuestOutcome::Snoozed(delay),
     }
 }
 

@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::queue::{JobType, Policies, Policy, Priority, Retention};
+use crate::queue::{JobType, Priority, Retention, RetryPolicies, RetryPolicy};
 use crate::sandbox::{Grants, Limits};
 
 /// The settings of one daemon's pool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct WorkerOptions {
     /// Attempts at once. Default: 4 x cores.
     pub concurrency: NonZeroU32,
     /// Which types it serves. Default: all.
@@ -29,7 +29,7 @@ pub struct Options {
     pub rules: Rules,
 }
 
-impl Default for Options {
+impl Default for WorkerOptions {
     /// As `jobq.toml` has it, but that finished jobs are kept for ever.
     fn default() -> Self {
         Self {
@@ -94,8 +94,8 @@ impl Rules {
     }
 
     /// The part of the rules that the store needs where no worker stands beside it.
-    pub fn policies(&self) -> Policies {
-        Policies {
+    pub fn policies(&self) -> RetryPolicies {
+        RetryPolicies {
             default: self.default.policy.clone(),
             by_type: self.by_type.iter().map(|(name, rule)| (name.clone(), rule.policy.clone())).collect(),
         }
@@ -110,12 +110,12 @@ pub struct Rule {
     /// What it is given.
     pub grants: Grants,
     /// What follows a failure.
-    pub policy: Policy,
+    pub policy: RetryPolicy,
     /// Priority of jobs that are enqueued without one. Default 0.
     pub priority: Priority,
     /// The most a job may ask for as its own timeout. Default 1 h.
     pub max_timeout: Duration,
-    /// Attempts of this type at once, within [`Options::concurrency`]; `None` sets no limit of its own.
+    /// Attempts of this type at once, within [`WorkerOptions::concurrency`]; `None` sets no limit of its own.
     pub concurrency: Option<NonZeroU32>,
 }
 
@@ -124,7 +124,7 @@ impl Default for Rule {
         Self {
             limits: Limits::default(),
             grants: Grants::default(),
-            policy: Policy::default(),
+            policy: RetryPolicy::default(),
             priority: 0,
             max_timeout: Duration::from_secs(3600),
             concurrency: None,

@@ -14,7 +14,7 @@ use super::dispatcher::{Dispatcher, Report};
 use super::lanes::Lanes;
 use super::machine::leases::Leases;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
-use super::{Handlers, Options, Rules, cleaner, heartbeat, herald};
+use super::{Handlers, Rules, WorkerOptions, cleaner, heartbeat, presence};
 use crate::queue::{ChangeCursor, Store, StoreError, Timestamp, WorkerName};
 use crate::sandbox::Tap;
 
@@ -28,13 +28,13 @@ pub struct Setup {
     /// What runs the jobs.
     pub handlers: Arc<dyn Handlers>,
     /// How to go about it.
-    pub options: Options,
+    pub options: WorkerOptions,
 }
 
 /// A running pool: claims due jobs and runs their handlers until it is stopped.
 pub struct Pool {
     shared: Arc<Shared>,
-    options: watch::Sender<Arc<Options>>,
+    options: watch::Sender<Arc<WorkerOptions>>,
     stopping: CancellationToken,
     dispatcher: JoinHandle<()>,
     chores: TaskTracker,
@@ -115,7 +115,7 @@ impl Pool {
         let chore = |task: BoxedChore| _ = chores.spawn(chores_over.clone().run_until_cancelled_owned(task));
         chore(Box::pin(heartbeat::beat(shared.clone(), current.clone())));
         chore(Box::pin(cleaner::clean(shared.clone(), current.clone())));
-        chore(Box::pin(herald::announce(shared.clone(), current.clone())));
+        chore(Box::pin(presence::announce(shared.clone(), current.clone())));
         chore(Box::pin(look_for_changes(shared.clone(), current.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
@@ -154,7 +154,7 @@ impl Pool {
     }
 
     /// Takes new settings; what runs goes on under the old ones.
-    pub fn reconfigure(&self, options: Options) {
+    pub fn reconfigure(&self, options: WorkerOptions) {
         self.shared.rules.store(Arc::new(options.rules.clone()));
         self.options.send_replace(Arc::new(options));
     }
@@ -207,7 +207,7 @@ fn worker_name() -> String {
 }
 
 /// Wakes the pool when somebody has written to the queue.
-async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<Options>>) {
+async fn look_for_changes(shared: Arc<Shared>, mut options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut seen = ChangeCursor::default();
     let mut trouble: Option<String> = None;
     loop {

@@ -11,7 +11,7 @@ use super::machine::dispatch::Event;
 use super::machine::leases::Start;
 use super::pool::Shared;
 use super::{Handler, Rule, heartbeat, release};
-use crate::queue::{Claimed, Failure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
+use crate::queue::{AttemptFailure, Claimed, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
 use crate::sandbox::{self, Call, Limits, Tap};
 
 /// The longest pause between two tries to write down how an attempt ended.
@@ -52,13 +52,13 @@ async fn run(
     rule: &Rule,
     tap: Arc<Tap>,
     outbox: Arc<Outbox>,
-) -> (sandbox::Outcome, Receipt) {
+) -> (sandbox::GuestOutcome, Receipt) {
     let mut receipt = Receipt::of(job, Duration::ZERO);
     let payload = match &job.payload {
         Ok(payload) => payload.clone(),
         Err(error) => {
             let message = format!("the payload is not UTF-8 text and no handler can be given it: {error}");
-            return (sandbox::Outcome::Failed { message, after: None }, receipt);
+            return (sandbox::GuestOutcome::Failed { message, after: None }, receipt);
         }
     };
     let call = Call {
@@ -102,7 +102,7 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
             }
             Err(StoreError::Refused(reason)) if matches!(verdict, Verdict::Complete(_)) => {
                 let error = format!("the result cannot be stored: {reason}");
-                verdict = Verdict::Fail(Failure { outcome: Outcome::Failed, error, next: Next::Dead });
+                verdict = Verdict::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: Next::Dead });
             }
             Err(error) if error.is_transient() => {
                 tracing::warn!("cannot record how attempt {:?} ended, trying again: {error}", receipt.lease);

@@ -11,7 +11,7 @@ mod workers;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jobq::queue::sqlite::{Durability, OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{Durability, OpenMode, QueueOptions, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -29,8 +29,8 @@ impl File {
         self.directory.path().join("queue.db")
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options { durability: Durability::Normal, ..Options::new(self.path()) }
+    pub(crate) fn options(&self) -> QueueOptions {
+        QueueOptions { durability: Durability::Normal, ..QueueOptions::new(self.path()) }
     }
 
     pub(crate) fn store(&self) -> Arc<SqliteStore> {

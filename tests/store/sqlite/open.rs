@@ -4,21 +4,21 @@ use std::sync::Barrier;
 use std::time::Duration;
 use std::{fs, thread};
 
-use jobq::queue::sqlite::{Durability, OpenError, OpenMode, Options, SqliteStore, TableName};
+use jobq::queue::sqlite::{Durability, OpenError, OpenMode, QueueOptions, SqliteStore, TableName};
 use jobq::queue::{Store, StoreError};
 
 use super::File;
 use crate::store::{claim, job};
 
-fn refused(options: Options, mode: OpenMode) -> OpenError {
+fn refused(options: QueueOptions, mode: OpenMode) -> OpenError {
     match SqliteStore::open(options, mode) {
         Ok(_) => panic!("it was opened"),
         Err(error) => error,
     }
 }
 
-fn named(file: &File, table: &str) -> Options {
-    Options { table: TableName::parse(table).unwrap(), ..file.options() }
+fn named(file: &File, table: &str) -> QueueOptions {
+    QueueOptions { table: TableName::parse(table).unwrap(), ..file.options() }
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn a_missing_file_or_table_is_told_apart_and_not_made() {
 fn paths_that_cannot_hold_a_database_are_refused() {
     let file = File::new();
     let directory = file.path().parent().unwrap().to_owned();
-    let error = refused(Options::new(directory.join("no/such/queue.db")), OpenMode::Create);
+    let error = refused(QueueOptions::new(directory.join("no/such/queue.db")), OpenMode::Create);
     assert!(matches!(error, OpenError::NoDirectory { .. }), "{error}");
-    let error = refused(Options::new(&directory), OpenMode::Create);
+    let error = refused(QueueOptions::new(&directory), OpenMode::Create);
     assert!(matches!(error, OpenError::NotAFile { .. }), "{error}");
     for content in ["hello", &"not a database ".repeat(1000)] {
         fs::write(file.path(), content).unwrap();
@@ -53,7 +53,7 @@ fn paths_that_cannot_hold_a_database_are_refused() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_directory_that_takes_no_files_is_refused() {
-    let error = refused(Options::new("/proc/queue.db"), OpenMode::Create);
+    let error = refused(QueueOptions::new("/proc/queue.db"), OpenMode::Create);
     assert!(matches!(error, OpenError::ReadOnly { .. }), "{error}");
 }
 
@@ -141,7 +141,7 @@ fn a_queue_that_another_is_just_making_is_not_taken_for_a_foreign_table() {
 #[test]
 fn the_file_is_in_wal_mode() {
     let file = File::new();
-    let full = Options { durability: Durability::Full, ..file.options() };
+    let full = QueueOptions { durability: Durability::Full, ..file.options() };
     drop(SqliteStore::open(full, OpenMode::Create).unwrap());
     let mode: String = file.foreign().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
@@ -153,9 +153,9 @@ fn an_up_to_date_queue_opens_while_somebody_holds_the_lock() {
     let _kept = file.store();
     let foreign = file.foreign();
     foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let impatient = Options { patience: Some(Duration::ZERO), ..file.options() };
+    let impatient = QueueOptions { patience: Some(Duration::ZERO), ..file.options() };
     assert!(SqliteStore::open(impatient.clone(), OpenMode::Create).is_ok());
-    let other = Options { table: TableName::parse("other").unwrap(), ..impatient };
+    let other = QueueOptions { table: TableName::parse("other").unwrap(), ..impatient };
     let error = refused(other, OpenMode::Create);
     assert!(matches!(error, OpenError::Busy), "{error}");
 }

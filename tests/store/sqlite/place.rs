@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{ChangeCursor, Store, StoreError};
 use tokio::time::timeout;
 
@@ -49,7 +49,7 @@ async fn files_are_watched_where_a_link_leads() {
     for suffix in ["-wal", "-shm"] {
         let file = File::new();
         let real = file.path().with_file_name("real.db");
-        drop(SqliteStore::open(Options::new(&real), OpenMode::Create).unwrap());
+        drop(SqliteStore::open(QueueOptions::new(&real), OpenMode::Create).unwrap());
         std::os::unix::fs::symlink("real.db", file.path()).unwrap();
         let store = file.store();
         store.enqueue(vec![job("work")]).await.unwrap();
@@ -63,11 +63,11 @@ async fn files_are_watched_where_a_link_leads() {
 async fn a_link_that_leads_elsewhere_is_another_database() {
     let file = File::new();
     let real = file.path().with_file_name("real.db");
-    drop(SqliteStore::open(Options::new(&real), OpenMode::Create).unwrap());
+    drop(SqliteStore::open(QueueOptions::new(&real), OpenMode::Create).unwrap());
     std::os::unix::fs::symlink("real.db", file.path()).unwrap();
     let store = file.store();
     let other = file.path().with_file_name("other.db");
-    drop(SqliteStore::open(Options::new(&other), OpenMode::Create).unwrap());
+    drop(SqliteStore::open(QueueOptions::new(&other), OpenMode::Create).unwrap());
     fs::remove_file(file.path()).unwrap();
     std::os::unix::fs::symlink("other.db", file.path()).unwrap();
     is_over(&store, &real).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options, SqliteStore};
+use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{ChangeCursor, NewJob, Payload, Store, StoreError};
 use tokio::time::timeout;
 
@@ -92,7 +92,7 @@ async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
 async fn patience_ends_with_an_answer_and_without_a_trace() {
     let file = File::new();
     let store =
-        SqliteStore::open(Options { patience: Some(Duration::ZERO), ..file.options() }, OpenMode::Create).unwrap();
+        SqliteStore::open(QueueOptions { patience: Some(Duration::ZERO), ..file.options() }, OpenMode::Create).unwrap();
     let foreign = file.foreign();
     foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(matches!(store.enqueue(vec![job("work")]).await, Err(StoreError::Busy)));

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, Options, SqliteStore, TableName};
+use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore, TableName};
 use jobq::queue::{Claim, Claimed, Daemon, NewJob, Recorded, Rescued, Status, Store, Timestamp, WorkerName};
 
 use super::File;
@@ -115,7 +115,7 @@ async fn of_two_that_find_a_worker_dead_one_takes_its_jobs_back() {
 #[tokio::test]
 async fn to_find_nothing_takes_no_lock_on_the_database() {
     let file = File::new();
-    let impatient = Options { patience: Some(Duration::ZERO), ..file.options() };
+    let impatient = QueueOptions { patience: Some(Duration::ZERO), ..file.options() };
     let store = SqliteStore::open(impatient, OpenMode::Create).unwrap();
     working(&store, "living", 1).await;
     let foreign = file.foreign();
@@ -198,7 +198,7 @@ async fn a_file_of_another_boot_proves_nothing_and_goes_when_nothing_is_heard_of
 #[tokio::test]
 async fn queues_that_share_a_file_look_only_after_their_own_workers() {
     let file = File::new();
-    let mails = Options { table: TableName::parse("mails").unwrap(), ..file.options() };
+    let mails = QueueOptions { table: TableName::parse("mails").unwrap(), ..file.options() };
     let mails = || SqliteStore::open(mails.clone(), OpenMode::Create).unwrap();
     let (dying, jobs) = (mails(), file.store());
     working(&dying, "dying", 1).await;

@@ -20,7 +20,7 @@ use crate::cli::output;
 use crate::cli::parse::positive;
 use crate::queue::Store;
 use crate::queue::sqlite::SqliteStore;
-use crate::worker::Options;
+use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -89,7 +89,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 async fn measure(
     args: &Args,
     subject: &Subject,
-    options: &Options,
+    options: &WorkerOptions,
     ground: &Path,
 ) -> anyhow::Result<(Report, Delivery)> {
     let machine = Machine::look(ground);

@@ -91,7 +91,7 @@ mod tests {
         assert!(!check(3, 3).await.once(), "one has not ended");
         assert!(!check(4, 2).await.once(), "one is missing");
 
-        let failure = queue::Failure { outcome: Outcome::Failed, error: "no paper".into(), next: Next::Dead };
+        let failure = queue::AttemptFailure { outcome: Outcome::Failed, error: "no paper".into(), next: Next::Dead };
         store.fail(Receipt::of(&jobs[2], Duration::ZERO), failure).await.unwrap();
         let problem = Delivery::require([check(3, 2).await, check(3, 3).await]).unwrap_err().to_string();
         assert!(

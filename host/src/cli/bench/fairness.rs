@@ -21,7 +21,7 @@ use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
 use crate::queue::{JobType, Status, Store};
 use crate::sandbox::Limits;
-use crate::worker::{Options, Rule};
+use crate::worker::{Rule, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -102,7 +102,7 @@ struct Bench<'a> {
     spin: Subject,
     noop: Subject,
     loops: u32,
-    options: Options,
+    options: WorkerOptions,
 }
 
 impl Bench<'_> {

@@ -15,8 +15,8 @@ use super::subject::Subject;
 use crate::cli::exit::{Code, Failure};
 use crate::plugins::{self, Cache, Registry, Source, State, Version, load_file};
 use crate::queue::Id;
-use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, Metering, Outcome, Sandbox, Tap};
-use crate::worker::{Handlers, Options, PluginHandlers, Rule};
+use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, Tap};
+use crate::worker::{Handlers, PluginHandlers, Rule, WorkerOptions};
 
 /// The longest that the sandbox is measured alone.
 const SPAN: Duration = Duration::from_secs(2);
@@ -33,12 +33,12 @@ impl Guests {
     ///
     /// # Errors
     /// [`Code::Problems`] when one does not load.
-    pub(super) async fn load(ground: &Path, subjects: &[&Subject], options: &Options) -> anyhow::Result<Self> {
+    pub(super) async fn load(ground: &Path, subjects: &[&Subject], options: &WorkerOptions) -> anyhow::Result<Self> {
         let dir = corner(ground, "plugins")?;
         let rules = subjects.iter().map(|subject| options.rules.of(subject.job_type.as_str()));
         let max_memory = rules.map(|rule| rule.limits.memory).max().unwrap_or(0);
         let slots = options.concurrency.get();
-        let sandbox = Arc::new(Sandbox::new(sandbox::Options { slots, max_memory })?);
+        let sandbox = Arc::new(Sandbox::new(sandbox::SandboxOptions { slots, max_memory })?);
         let cache_dir = ground.join("cache");
         let mut types = BTreeMap::new();
         for subject in subjects {
@@ -50,7 +50,7 @@ impl Guests {
             types.insert(subject.job_type.to_string(), Source { file, metering });
         }
         let metering = options.rules.default.limits.metering();
-        let options = plugins::Options { dir, cache_dir, types, metering };
+        let options = plugins::PluginOptions { dir, cache_dir, types, metering };
         let registry = Registry::start(options, sandbox.clone())?;
         let guests = Self { sandbox, registry, slots };
         for subject in subjects {
@@ -89,13 +89,13 @@ impl Guests {
         let call = call(subject);
         let report = self.sandbox.run(version.plugin(), call, &rule.limits, &rule.grants, tap, Arc::new(Nowhere)).await;
         let words = match report.outcome {
-            Outcome::Completed(_) => return Ok(()),
-            Outcome::Failed { message, .. } => format!("it failed: {message}"),
-            Outcome::Fatal(message) => format!("it failed for good: {message}"),
-            Outcome::Snoozed(delay) => format!("it asked to be called again after {delay:?}"),
-            Outcome::Trapped(story) => format!("it trapped: {story}"),
-            Outcome::TimedOut(story) | Outcome::OutOfFuel(story) | Outcome::OutOfMemory(story) => story,
-            Outcome::Stopped => "it was stopped".to_owned(),
+            GuestOutcome::Completed(_) => return Ok(()),
+            GuestOutcome::Failed { message, .. } => format!("it failed: {message}"),
+            GuestOutcome::Fatal(message) => format!("it failed for good: {message}"),
+            GuestOutcome::Snoozed(delay) => format!("it asked to be called again after {delay:?}"),
+            GuestOutcome::Trapped(story) => format!("it trapped: {story}"),
+            GuestOutcome::TimedOut(story) | GuestOutcome::OutOfFuel(story) | GuestOutcome::OutOfMemory(story) => story,
+            GuestOutcome::Stopped => "it was stopped".to_owned(),
         };
         let message = format!("the handler of `{}` does not complete this payload: {words}", subject.job_type);
         Err(Failure::new(Code::Unexpected, message).hint("`--payload` gives it another").into())

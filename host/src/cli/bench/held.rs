@@ -22,7 +22,7 @@ use crate::cli::output;
 use crate::cli::parse::{duration, positive};
 use crate::queue::{JobType, Payload, Store};
 use crate::sandbox::Limits;
-use crate::worker::{Options, Rule};
+use crate::worker::{Rule, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -100,7 +100,7 @@ fn subject(hold: Duration) -> anyhow::Result<Subject> {
 async fn measure(
     args: &Args,
     subject: &Subject,
-    options: &Options,
+    options: &WorkerOptions,
     ground: &Path,
 ) -> anyhow::Result<(Report, Delivery)> {
     let machine = Machine::look(ground);

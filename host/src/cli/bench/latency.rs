@@ -26,7 +26,7 @@ use crate::cli::output::{self, Column};
 use crate::cli::parse::positive;
 use crate::queue::Store;
 use crate::queue::sqlite::rusqlite as sql;
-use crate::worker::Options;
+use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -142,7 +142,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(fastrand::u64(PAUSES))).await;
 }
 
-async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
     let machine = Machine::look(ground);
     let fsyncs_per_s = disk::syncs_per_second(ground).await?;
     let (timed, noop) = (first_word()?, Subject::noop(filler(100)?)?);

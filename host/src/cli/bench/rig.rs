@@ -13,7 +13,7 @@ use crate::cli::exit::{Code, Failure};
 use crate::config::Settings;
 use crate::queue::Retention;
 use crate::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
-use crate::worker::{Handlers, Options, Pool, Serve, Setup};
+use crate::worker::{Handlers, Pool, Serve, Setup, WorkerOptions};
 
 /// How often it is looked whether the jobs have ended.
 const LOOK: Duration = Duration::from_millis(1);
@@ -52,8 +52,8 @@ pub(super) struct Rig {
 }
 
 /// The options of a bench's pool: those of the settings, serving every type and keeping what has ended.
-pub(super) fn options(settings: &Settings) -> Options {
-    Options { types: Serve::All, retention: Retention::default(), ..settings.worker.clone() }
+pub(super) fn options(settings: &Settings) -> WorkerOptions {
+    WorkerOptions { types: Serve::All, retention: Retention::default(), ..settings.worker.clone() }
 }
 
 impl Rig {
@@ -62,7 +62,7 @@ impl Rig {
         ground: &Path,
         durability: Durability,
         handlers: Arc<dyn Handlers>,
-        options: Options,
+        options: WorkerOptions,
     ) -> anyhow::Result<Self> {
         Self::start_in(home(ground)?, durability, handlers, options)
     }
@@ -72,7 +72,7 @@ impl Rig {
         home: TempDir,
         durability: Durability,
         handlers: Arc<dyn Handlers>,
-        options: Options,
+        options: WorkerOptions,
     ) -> anyhow::Result<Self> {
         let store = Arc::new(open(home.path(), durability)?);
         let rules = &options.rules;
@@ -141,11 +141,11 @@ pub(super) fn open(home: &Path, durability: Durability) -> anyhow::Result<Sqlite
 }
 
 /// How the queue in `home` is opened.
-pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::Options {
+pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::QueueOptions {
     let durability = match durability {
         Durability::Full => sqlite::Durability::Full,
         Durability::Normal => sqlite::Durability::Normal,
     };
     let database = home.join(DATABASE);
-    sqlite::Options { database, table: TableName::default(), durability, patience: None }
+    sqlite::QueueOptions { database, table: TableName::default(), durability, patience: None }
 }

@@ -19,8 +19,8 @@ use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
 use crate::cli::parse::positive;
-use crate::queue::sqlite::{Crowd, SqliteStore, crowd};
-use crate::worker::Options;
+use crate::queue::sqlite::{FillerRows, SqliteStore, fill};
+use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -32,12 +32,12 @@ Examples:
   jobq bench scale --rows 100000 --runs 3 -o json";
 
 /// What else lies in the queue.
-const CROWDS: [(&str, Option<Crowd>); 5] = [
+const FILLERS: [(&str, Option<FillerRows>); 5] = [
     ("nothing", None),
-    ("finished", Some(Crowd::Finished)),
-    ("future", Some(Crowd::Future)),
-    ("not_served", Some(Crowd::Unserved)),
-    ("waiting", Some(Crowd::Waiting)),
+    ("finished", Some(FillerRows::Finished)),
+    ("future", Some(FillerRows::Future)),
+    ("not_served", Some(FillerRows::Unserved)),
+    ("waiting", Some(FillerRows::Waiting)),
 ];
 
 #[derive(Debug, clap::Args)]
@@ -95,17 +95,17 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     Ok(Code::Ok)
 }
 
-async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
     let machine = Machine::look(ground);
     let noop = Subject::noop(filler(100)?)?;
     let guests = Guests::load(ground, &[&noop], options).await?;
-    let (mut rates, mut deliveries) = (CROWDS.map(|_| Vec::new()), Vec::new());
+    let (mut rates, mut deliveries) = (FILLERS.map(|_| Vec::new()), Vec::new());
     let mut progress = Progress::on_stderr();
     for run in 1..=args.runs.get() {
-        for ((what, kind), rates) in CROWDS.iter().zip(&mut rates) {
+        for ((what, kind), rates) in FILLERS.iter().zip(&mut rates) {
             progress.say(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
             let rig = Rig::start_in(
-                crowded(*kind, args, &noop, ground).await?,
+                filled(*kind, args, &noop, ground).await?,
                 args.durability,
                 guests.handlers(),
                 options.clone(),
@@ -120,27 +120,27 @@ async fn measure(args: &Args, options: &Options, ground: &Path) -> anyhow::Resul
     Ok((report(args, options, rates, &deliveries, machine), deliveries))
 }
 
-/// A directory with a queue that is crowded in this way.
-async fn crowded(kind: Option<Crowd>, args: &Args, noop: &Subject, ground: &Path) -> anyhow::Result<TempDir> {
+/// A directory with a queue that is filled in this way.
+async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Subject, ground: &Path) -> anyhow::Result<TempDir> {
     let home = rig::home(ground)?;
     if let Some(kind) = kind {
         let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
         let rows = args.rows.get();
-        tokio::task::spawn_blocking(move || crowd(&options, kind, &job_type, rows)).await??;
+        tokio::task::spawn_blocking(move || fill(&options, kind, &job_type, rows)).await??;
     }
     Ok(home)
 }
 
 fn report<const N: usize>(
     args: &Args,
-    options: &Options,
+    options: &WorkerOptions,
     rates: [Vec<f64>; N],
     deliveries: &[Delivery],
     machine: Machine,
 ) -> Report {
     let medians = rates.map(median);
     let empty = medians.first().copied().unwrap_or_default();
-    let beside = CROWDS.iter().zip(medians).map(|((what, kind), jobs_per_s)| Beside {
+    let beside = FILLERS.iter().zip(medians).map(|((what, kind), jobs_per_s)| Beside {
         what,
         rows: kind.map_or(0, |_| args.rows.get()),
         jobs_per_s,
@@ -164,12 +164,17 @@ fn report<const N: usize>(
 }
 
 /// Those that were finished before count as done; those that wait may be done or not, but never twice.
-async fn delivery(store: &SqliteStore, noop: &Subject, kind: Option<Crowd>, args: &Args) -> anyhow::Result<Delivery> {
+async fn delivery(
+    store: &SqliteStore,
+    noop: &Subject,
+    kind: Option<FillerRows>,
+    args: &Args,
+) -> anyhow::Result<Delivery> {
     let (jobs, rows) = (args.load.jobs.get(), args.rows.get() as usize);
     let (all, done) = match kind {
-        None | Some(Crowd::Unserved) => (jobs, jobs),
-        Some(Crowd::Finished) => (jobs + rows, jobs + rows),
-        Some(Crowd::Future | Crowd::FuturePriorities | Crowd::Waiting) => (jobs + rows, jobs),
+        None | Some(FillerRows::Unserved) => (jobs, jobs),
+        Some(FillerRows::Finished) => (jobs + rows, jobs + rows),
+        Some(FillerRows::Future | FillerRows::FuturePriorities | FillerRows::Waiting) => (jobs + rows, jobs),
     };
     Delivery::check_some(store, noop, all, done).await
 }

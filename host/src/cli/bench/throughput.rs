@@ -21,7 +21,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
 use crate::cli::parse::positive;
-use crate::worker::{Handlers, NativeHandlers, Options};
+use crate::worker::{Handlers, NativeHandlers, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -161,7 +161,7 @@ fn cases(args: &Args, subject: Subject) -> anyhow::Result<Vec<Case>> {
 async fn measure(
     case: &Case,
     runs: NonZeroUsize,
-    options: &Options,
+    options: &WorkerOptions,
     ground: &Path,
     machine: Machine,
 ) -> anyhow::Result<Report> {
@@ -194,7 +194,7 @@ async fn measure(
     })
 }
 
-async fn round(case: &Case, guests: &Guests, options: &Options, ground: &Path) -> anyhow::Result<Run> {
+async fn round(case: &Case, guests: &Guests, options: &WorkerOptions, ground: &Path) -> anyhow::Result<Run> {
     let Case { load, subject, .. } = case;
     let jobs = load.jobs.get() as u64;
     let fsyncs_per_s = disk::syncs_per_second(ground).await?;
@@ -218,7 +218,7 @@ async fn round(case: &Case, guests: &Guests, options: &Options, ground: &Path) -
 async fn through_a_queue(
     case: &Case,
     handlers: Arc<dyn Handlers>,
-    options: &Options,
+    options: &WorkerOptions,
     ground: &Path,
 ) -> anyhow::Result<(Driven, Delivery)> {
     let rig = Rig::start(ground, case.durability, handlers, options.clone())?;

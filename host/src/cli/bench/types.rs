@@ -22,7 +22,7 @@ use crate::cli::exit::Code;
 use crate::cli::output;
 use crate::cli::parse::{duration, positive};
 use crate::queue::{JobType, Store};
-use crate::worker::{NativeHandlers, Options};
+use crate::worker::{NativeHandlers, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -115,7 +115,7 @@ fn subject(name: &str) -> anyhow::Result<Subject> {
 
 struct Bench<'a> {
     args: &'a Args,
-    options: Options,
+    options: WorkerOptions,
     nap: Subject,
     noop: Subject,
     ideal: Duration,

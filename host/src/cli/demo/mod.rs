@@ -17,7 +17,7 @@ use super::context::Context;
 use super::exit::{Code, Failure};
 use super::output::{self, talk};
 use crate::plugins::Registry;
-use crate::queue::{self, Id, Job, OpenMode, Options, Status, Store, summary};
+use crate::queue::{self, Id, Job, OpenMode, QueueOptions, Status, Store, summary};
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{PluginHandlers, Pool, Setup};
 
@@ -63,8 +63,9 @@ struct End {
 
 async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
     let settings = stage.settings()?;
-    let store = queue::open(Options::new(&settings.queue.database), OpenMode::Create)?;
-    let options = sandbox::Options { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
+    let store = queue::open(QueueOptions::new(&settings.queue.database), OpenMode::Create)?;
+    let options =
+        sandbox::SandboxOptions { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
     let sandbox = Arc::new(Sandbox::new(options)?);
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
     let handlers = Arc::new(PluginHandlers::new(sandbox, registry.clone()));

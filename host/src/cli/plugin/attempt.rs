@@ -150,7 +150,7 @@ impl Setup<'_> {
     ) -> Attempt {
         let Report { outcome, duration, fuel, peak_memory } = report;
         let verdict = decide(outcome.clone(), attempt, Some(max_attempts), self.rule(), 0.5);
-        let fatal = matches!(outcome, sandbox::Outcome::Fatal(_));
+        let fatal = matches!(outcome, sandbox::GuestOutcome::Fatal(_));
         let End { outcome, after, result, error } = End::from(outcome);
         Attempt {
             r#type: self.job_type.to_string(),
@@ -186,9 +186,9 @@ struct End {
     error: Option<String>,
 }
 
-impl From<sandbox::Outcome> for End {
-    fn from(outcome: sandbox::Outcome) -> Self {
-        use sandbox::Outcome as Ended;
+impl From<sandbox::GuestOutcome> for End {
+    fn from(outcome: sandbox::GuestOutcome) -> Self {
+        use sandbox::GuestOutcome as Ended;
         let failed = |outcome, after, error| Self { outcome, after, result: None, error: Some(error) };
         let mute = |outcome, after| Self { outcome, after, result: None, error: None };
         match outcome {

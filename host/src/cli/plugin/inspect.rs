@@ -13,7 +13,7 @@ use crate::cli::exit::{Code, tell};
 use crate::cli::output::{self, Column, cell};
 use crate::cli::render;
 use crate::plugins::{Version, is_compiled, read};
-use crate::sandbox::{Anatomy, Form, Kind, Plugin};
+use crate::sandbox::{Form, Kind, Metadata, Plugin};
 
 /// Characters of the functions of an interface that people are shown.
 const SHOWN: usize = 60;
@@ -107,22 +107,22 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
 }
 
 fn report(subject: &Subject, bytes: &[u8], digest: [u8; 32], loaded: Option<&Version>, compiled: Compiled) -> Report {
-    let anatomy = Anatomy::of(bytes);
+    let metadata = Metadata::of(bytes);
     let plugin = loaded.map(Version::plugin);
     let limits = &subject.rule.limits;
-    let tools = anatomy.iter().flat_map(|anatomy| anatomy.tools.clone());
+    let tools = metadata.iter().flat_map(|metadata| metadata.tools.clone());
     Report {
         file: subject.file.display().to_string(),
         r#type: subject.job_type.to_string(),
         configured: subject.settings.names(subject.job_type.as_str()),
         size_bytes: bytes.len(),
         digest: hex::encode(digest),
-        form: anatomy.as_ref().map(|anatomy| form(anatomy.form)),
+        form: metadata.as_ref().map(|metadata| form(metadata.form)),
         kind: plugin.map(|plugin| kind(plugin.kind())),
         problem: None,
         contract: plugin.and_then(Plugin::contract).map(|version| format!("jobq:handler@{version}")),
         made_by: tools.map(|tool| Made { role: tool.role, name: tool.name, version: tool.version }).collect(),
-        trace: anatomy.map(|anatomy| Trace { names: anatomy.has_names, lines: anatomy.has_lines }),
+        trace: metadata.map(|metadata| Trace { names: metadata.has_names, lines: metadata.has_lines }),
         memory: Memory { minimum_bytes: plugin.map(Plugin::minimum_memory), limit_bytes: limits.memory },
         fuel: limits.fuel,
         compiled,

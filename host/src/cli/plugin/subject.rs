@@ -53,7 +53,7 @@ impl Subject {
 
     /// A sandbox with room for one guest, made as the daemon makes its own.
     pub(super) fn sandbox(&self) -> Result<Sandbox, EngineError> {
-        Sandbox::new(sandbox::Options { slots: 1, max_memory: self.settings.max_memory() })
+        Sandbox::new(sandbox::SandboxOptions { slots: 1, max_memory: self.settings.max_memory() })
     }
 
     /// The compiled code of the project, and of the user where there is no project.

@@ -1,7 +1,7 @@
 //! Somebody stops a job: pending, failed, running → cancelled.
 
 use super::table::Table;
-use crate::queue::{Cancelled, Event, Id, JobRef, Moved, Outcome, Status, Timestamp};
+use crate::queue::{BulkResult, Cancelled, Event, Id, JobRef, Outcome, Status, Timestamp};
 
 impl Table {
     /// pending, failed or running → cancelled. Ends a running attempt in the ledger.
@@ -10,8 +10,8 @@ impl Table {
     }
 
     /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`.
-    pub fn cancel_many(&mut self, jobs: &[JobRef], from: &[Status], now: Timestamp) -> Moved {
-        let mut answer = Moved::default();
+    pub fn cancel_many(&mut self, jobs: &[JobRef], from: &[Status], now: Timestamp) -> BulkResult {
+        let mut answer = BulkResult::default();
         for job in jobs {
             let asked = self.rows.get(job).is_some_and(|row| from.contains(&row.job.status));
             match asked.then(|| self.cancel_one(*job, now)) {

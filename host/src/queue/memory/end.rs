@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::table::Table;
-use crate::queue::{Failure, NewJob, Outcome, Receipt, Recorded, Status, StoreError, Timestamp, snooze_delay};
+use crate::queue::{AttemptFailure, NewJob, Outcome, Receipt, Recorded, Status, StoreError, Timestamp, snooze_delay};
 
 impl Table {
     /// running → completed; `follow_ups` come into being with it.
@@ -38,8 +38,8 @@ impl Table {
     }
 
     /// running → failed, or dead.
-    pub fn fail(&mut self, receipt: Receipt, failure: Failure, now: Timestamp) -> Recorded {
-        let Failure { outcome, error, next } = failure;
+    pub fn fail(&mut self, receipt: Receipt, failure: AttemptFailure, now: Timestamp) -> Recorded {
+        let AttemptFailure { outcome, error, next } = failure;
         let lease = receipt.lease.clone();
         let holds = self.change_held(&lease, |row| {
             row.job.attempts = receipt.attempt;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::table::Table;
-use crate::queue::{Lease, Progress, Stale, Status, Timestamp};
+use crate::queue::{Lease, Progress, StaleLease, Status, Timestamp};
 
 impl Table {
     /// Extends leases and returns those that are no longer valid.
-    pub fn renew(&mut self, leases: &[Lease], hold: Duration, now: Timestamp) -> Vec<Stale> {
+    pub fn renew(&mut self, leases: &[Lease], hold: Duration, now: Timestamp) -> Vec<StaleLease> {
         for lease in leases {
             self.change_held(lease, |row| row.job.lease_until = Some(now.after(hold)));
         }
@@ -15,11 +15,11 @@ impl Table {
     }
 
     /// Returns those of `leases` that are no longer valid.
-    pub fn stale(&self, leases: &[Lease]) -> Vec<Stale> {
+    pub fn stale(&self, leases: &[Lease]) -> Vec<StaleLease> {
         let stale = |lease: &Lease| {
             let status = self.rows.get(&lease.job).filter(|row| row.holds(lease)).map(|row| row.job.status);
             let cancelled = status == Some(Status::Cancelled);
-            (status != Some(Status::Running)).then(|| Stale { lease: lease.clone(), cancelled })
+            (status != Some(Status::Running)).then(|| StaleLease { lease: lease.clone(), cancelled })
         };
         leases.iter().filter_map(stale).collect()
     }

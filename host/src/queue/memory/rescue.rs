@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::table::Table;
 use crate::queue::lost::{self, Proof};
-use crate::queue::{JobRef, Lease, Outcome, Policies, Rescued, Status, Timestamp, WorkerName};
+use crate::queue::{JobRef, Lease, Outcome, Rescued, RetryPolicies, Status, Timestamp, WorkerName};
 
 /// Which attempts nobody ends any more.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ impl Table {
     /// `started` tells whether the guest of a lease may have started; `chance` moves the backoff and is asked once a lost attempt.
     pub fn rescue(
         &mut self,
-        policies: &Policies,
+        policies: &RetryPolicies,
         gone: Gone<'_>,
         started: impl Fn(&Lease) -> bool,
         mut chance: impl FnMut() -> f64,
@@ -72,7 +72,14 @@ impl Table {
         Some(Rescued { id, job_type, worker, status: Status::Pending })
     }
 
-    fn lose(&mut self, job: JobRef, proof: Proof, policies: &Policies, chance: f64, now: Timestamp) -> Option<Rescued> {
+    fn lose(
+        &mut self,
+        job: JobRef,
+        proof: Proof,
+        policies: &RetryPolicies,
+        chance: f64,
+        now: Timestamp,
+    ) -> Option<Rescued> {
         self.change(job, |row| {
             let error = lost::error(row.job.worker.as_deref(), proof);
             row.close_without_receipt(Outcome::Lost, Some(error.clone()), now);

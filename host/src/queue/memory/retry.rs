@@ -1,17 +1,23 @@
 //! Somebody wants a job run again: failed, dead, cancelled → pending.
 
 use super::table::Table;
-use crate::queue::{Event, Id, JobRef, Moved, Policies, Retried, Status, Timestamp};
+use crate::queue::{BulkResult, Event, Id, JobRef, Retried, RetryPolicies, Status, Timestamp};
 
 impl Table {
     /// failed, dead or cancelled → pending, due now, with at least one more attempt.
-    pub fn retry(&mut self, id: &Id, policies: &Policies, now: Timestamp) -> Retried {
+    pub fn retry(&mut self, id: &Id, policies: &RetryPolicies, now: Timestamp) -> Retried {
         self.indexes.of_id(id).map_or(Retried::NotFound, |job| self.retry_one(job, policies, now))
     }
 
     /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`.
-    pub fn retry_many(&mut self, jobs: &[JobRef], from: &[Status], policies: &Policies, now: Timestamp) -> Moved {
-        let mut answer = Moved::default();
+    pub fn retry_many(
+        &mut self,
+        jobs: &[JobRef],
+        from: &[Status],
+        policies: &RetryPolicies,
+        now: Timestamp,
+    ) -> BulkResult {
+        let mut answer = BulkResult::default();
         for job in jobs {
             let asked = self.rows.get(job).is_some_and(|row| from.contains(&row.job.status));
             match asked.then(|| self.retry_one(*job, policies, now)) {
@@ -23,7 +29,7 @@ impl Table {
         answer
     }
 
-    fn retry_one(&mut self, job: JobRef, policies: &Policies, now: Timestamp) -> Retried {
+    fn retry_one(&mut self, job: JobRef, policies: &RetryPolicies, now: Timestamp) -> Retried {
         let Some(row) = self.rows.get(&job) else { return Retried::NotFound };
         let status = row.job.status;
         let Some(after) = status.after(Event::Retry) else { return Retried::Forbidden(status) };

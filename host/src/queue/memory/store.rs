@@ -9,9 +9,10 @@ use tokio::sync::watch;
 use super::daemons::Daemons;
 use super::{Gone, Table};
 use crate::queue::{
-    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
-    Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
-    Selected, Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp, WorkerName,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
+    Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
+    WorkerName,
 };
 
 /// A queue in memory, for tests of applications and of the worker. It is gone with the process.
@@ -38,7 +39,7 @@ pub struct MemoryStore {
 struct State {
     table: Table,
     daemons: Daemons,
-    standing: Option<StandingClaim>,
+    standing: Option<ParkedClaim>,
     is_closed: bool,
 }
 
@@ -113,15 +114,15 @@ impl Store for MemoryStore {
         self.write_if(|claims: &Claims| !claims.jobs.is_empty(), |state, now| state.table.claim(&claim, now))
     }
 
-    fn stand_by(&self, claim: StandingClaim) {
+    fn park_claim(&self, claim: ParkedClaim) {
         self.lock().standing = Some(claim);
     }
 
-    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError> {
+    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<StaleLease>, StoreError> {
         self.write(|state, now| state.table.renew(&leases, lease, now))
     }
 
-    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<Stale>, StoreError> {
+    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<StaleLease>, StoreError> {
         self.look(|state, _| state.table.stale(&leases))
     }
 
@@ -138,7 +139,7 @@ impl Store for MemoryStore {
         self.write(|state, now| state.table.complete(receipt, result, follow_ups, now))?
     }
 
-    async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError> {
+    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<Recorded, StoreError> {
         self.write(|state, now| state.table.fail(receipt, failure, now))
     }
 
@@ -158,7 +159,7 @@ impl Store for MemoryStore {
         self.write(|state, now| state.table.cancel(id, now))
     }
 
-    async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError> {
+    async fn retry(&self, id: &Id, policies: Arc<RetryPolicies>) -> Result<Retried, StoreError> {
         self.write(|state, now| state.table.retry(id, &policies, now))
     }
 
@@ -166,7 +167,7 @@ impl Store for MemoryStore {
         self.look(|state, now| state.table.select(&selection, now))
     }
 
-    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError> {
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.write(|state, now| state.table.cancel_many(&jobs, &from, now))
     }
 
@@ -174,8 +175,8 @@ impl Store for MemoryStore {
         &self,
         jobs: Vec<JobRef>,
         from: Vec<Status>,
-        policies: Arc<Policies>,
-    ) -> Result<Moved, StoreError> {
+        policies: Arc<RetryPolicies>,
+    ) -> Result<BulkResult, StoreError> {
         self.write(|state, now| state.table.retry_many(&jobs, &from, &policies, now))
     }
 
@@ -194,7 +195,7 @@ impl Store for MemoryStore {
     /// No worker is ever proved dead here: whoever could look has died with it.
     async fn rescue(
         &self,
-        policies: Arc<Policies>,
+        policies: Arc<RetryPolicies>,
         max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {

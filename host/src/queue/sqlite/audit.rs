@@ -34,13 +34,13 @@ pub(super) fn audit(db: &Session<'_>, job_type: &JobType) -> Result<Audit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{OpenMode, Options, TableName, open};
+    use super::super::{OpenMode, QueueOptions, TableName, open};
     use super::*;
 
     #[test]
     fn row_and_ledger_must_agree_on_one_attempt() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+        let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
         let jobs = "INSERT INTO jobs (type, status, attempts, completed_at) VALUES ('t', 'completed', ?1, 1), ('u', 'pending', 0, NULL)";
         let entries = "INSERT INTO jobs__attempts (seq, lease, attempt, outcome, started_at, duration_ms)
                        SELECT 1, key, 1, value, 1, 0 FROM json_each(?1)";

@@ -5,7 +5,7 @@ use rusqlite::{Result, Row, params};
 use super::ledger::{self, Entry};
 use super::row;
 use super::session::Session;
-use crate::queue::{Cancelled, Event, Id, JobRef, Moved, Outcome, Status, Timestamp};
+use crate::queue::{BulkResult, Cancelled, Event, Id, JobRef, Outcome, Status, Timestamp};
 
 const FIND: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE id = ?1"#;
 
@@ -20,8 +20,8 @@ pub(super) fn cancel(db: &Session<'_>, id: &Id) -> Result<Cancelled> {
     }
 }
 
-pub(super) fn cancel_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status]) -> Result<Moved> {
-    let mut answer = Moved::default();
+pub(super) fn cancel_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status]) -> Result<BulkResult> {
+    let mut answer = BulkResult::default();
     for job in jobs {
         let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.cancel(db)).transpose()? {

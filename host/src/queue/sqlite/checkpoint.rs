@@ -12,8 +12,8 @@ use std::{fmt, io};
 
 use rusqlite::{Connection, InterruptHandle, Result, Row};
 
+use super::db_files::FilePlace;
 use super::open;
-use super::place::FilePlace;
 use crate::queue::StoreError;
 
 /// How long the log is, without touching it. Some 2 µs.

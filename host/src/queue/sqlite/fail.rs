@@ -4,7 +4,7 @@ use rusqlite::{Result, params};
 
 use super::ledger;
 use super::session::Session;
-use crate::queue::{Failure, JobRef, Next, Receipt, Recorded, Timestamp};
+use crate::queue::{AttemptFailure, JobRef, Next, Receipt, Recorded, Timestamp};
 
 const FAIL: &str = r#"
 UPDATE "jobs"
@@ -12,7 +12,7 @@ SET status = ?3, scheduled_at = coalesce(?4, scheduled_at), deferred = coalesce(
     error = ?8, lease_until = NULL
 WHERE seq = ?1 AND lease = ?2 AND status = 'running' AND (?9 IS NULL OR worker = ?9)"#;
 
-pub(super) fn fail(db: &Session<'_>, receipt: &Receipt, failure: &Failure) -> Result<Recorded> {
+pub(super) fn fail(db: &Session<'_>, receipt: &Receipt, failure: &AttemptFailure) -> Result<Recorded> {
     let started_at = ledger::started_at(db, receipt);
     let recorded = settle(db, &Settled::of(receipt, failure, started_at))?;
     if recorded == Recorded::Yes {
@@ -34,7 +34,7 @@ pub(super) struct Settled<'a> {
 }
 
 impl<'a> Settled<'a> {
-    fn of(receipt: &'a Receipt, failure: &'a Failure, started_at: Timestamp) -> Self {
+    fn of(receipt: &'a Receipt, failure: &'a AttemptFailure, started_at: Timestamp) -> Self {
         let (job, token, worker) = (receipt.lease.job, receipt.lease.token, Some(receipt.lease.worker.as_str()));
         Self { job, token, worker, attempt: receipt.attempt, started_at, error: &failure.error, next: failure.next }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::cadence::Pace;
 use self::cleaning::Cleaning;
-use self::place::FilePlace;
+use self::db_files::FilePlace;
+use self::poll_timer::Pace;
 use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
@@ -20,68 +20,69 @@ use self::watch::ChangeWatcher;
 use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptRecord, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued, Failure, Filter, Id, Job, JobRef,
-    JobType, Lease, LogLine, Moved, NewJob, Policies, Progress, Pruned, Receipt, Recorded, Rescued, Retention, Retried,
-    Selected, Selection, Stale, StandingClaim, Status, Store, StoreError, Timestamp, WorkerName,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded,
+    Rescued, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
+    WorkerName,
 };
 
 mod attempts;
 mod audit;
-mod cadence;
+mod bulk_select;
 mod cancel;
 mod checkpoint;
 mod claim;
 mod cleaning;
 mod complete;
 mod counts;
-mod crowd;
 mod daemons;
+mod db_files;
 mod enqueue;
 mod fail;
-mod fault;
+mod file_change;
 mod file_events;
 mod find;
+mod foreign_keys;
 mod give_back;
 mod ledger;
 mod list;
+mod lock_wait;
 mod logs;
 mod migrations;
 mod open;
 mod orphans;
 mod pacer;
-mod patience;
-mod place;
 #[cfg(test)]
 mod plans;
+mod poll_timer;
 mod prune;
 mod readers;
 mod record;
-mod referrers;
 mod release;
 mod renew;
 mod rescue;
 mod retry;
 mod row;
-mod select;
 mod session;
 mod snooze;
-mod stamp;
+mod sqlite_error;
 mod table_name;
+mod test_data;
 mod watch;
 mod worker_file;
 mod workers;
 mod writer;
 
 pub use audit::Audit;
-pub use crowd::{Crowd, CrowdError, crowd};
 pub use open::{OpenError, OpenMode};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
 pub use table_name::{TableName, TableNameError};
+pub use test_data::{FillError, FillerRows, fill};
 
 /// Where the queue is and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct QueueOptions {
     /// The file.
     pub database: PathBuf,
     /// The table in it. Default: `jobs`.
@@ -93,7 +94,7 @@ pub struct Options {
     pub patience: Option<Duration>,
 }
 
-impl Options {
+impl QueueOptions {
     /// The queue `jobs` in this file, with everything else at its default.
     pub fn new(database: impl Into<PathBuf>) -> Self {
         Self { database: database.into(), table: TableName::default(), durability: Durability::Full, patience: None }
@@ -143,8 +144,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// See [`OpenError`]; [`OpenError::NoDatabase`] and [`OpenError::NoTable`] come only with [`OpenMode::Existing`].
-    pub fn open(options: Options, mode: OpenMode) -> Result<Self, OpenError> {
-        let options = Options { database: path::absolute(&options.database)?, ..options };
+    pub fn open(options: QueueOptions, mode: OpenMode) -> Result<Self, OpenError> {
+        let options = QueueOptions { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
         let place = Arc::new(FilePlace::of(&options.database)?);
         let workers = Arc::new(Workers::of(place.database(), &options.table)?);
@@ -223,15 +224,15 @@ impl Store for SqliteStore {
         self.writer.look_then_write(Place::Last, claim, claim::look, claim::claim).await
     }
 
-    fn stand_by(&self, claim: StandingClaim) {
-        self.writer.stand_by(claim);
+    fn park_claim(&self, claim: ParkedClaim) {
+        self.writer.park_claim(claim);
     }
 
-    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<Stale>, StoreError> {
+    async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<StaleLease>, StoreError> {
         self.writer.write(Place::First, (leases, lease), |db, (leases, hold)| renew::renew(db, leases, *hold)).await
     }
 
-    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<Stale>, StoreError> {
+    async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<StaleLease>, StoreError> {
         self.readers.read(move |db| renew::stale(db, &leases)).await
     }
 
@@ -252,7 +253,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn fail(&self, receipt: Receipt, failure: Failure) -> Result<Recorded, StoreError> {
+    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<Recorded, StoreError> {
         let place = Place::Row(receipt.lease.job.seq());
         self.writer.write(place, (receipt, failure), |db, (receipt, failure)| fail::fail(db, receipt, failure)).await
     }
@@ -274,17 +275,17 @@ impl Store for SqliteStore {
         self.writer.write(Place::First, id.clone(), cancel::cancel).await
     }
 
-    async fn retry(&self, id: &Id, policies: Arc<Policies>) -> Result<Retried, StoreError> {
+    async fn retry(&self, id: &Id, policies: Arc<RetryPolicies>) -> Result<Retried, StoreError> {
         self.writer
             .write(Place::First, (id.clone(), policies), |db, (id, policies)| retry::retry(db, id, policies))
             .await
     }
 
     async fn select(&self, selection: Selection) -> Result<Selected, StoreError> {
-        self.readers.read(move |db| select::select(db, &selection)).await
+        self.readers.read(move |db| bulk_select::select(db, &selection)).await
     }
 
-    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Moved, StoreError> {
+    async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
     }
 
@@ -292,8 +293,8 @@ impl Store for SqliteStore {
         &self,
         jobs: Vec<JobRef>,
         from: Vec<Status>,
-        policies: Arc<Policies>,
-    ) -> Result<Moved, StoreError> {
+        policies: Arc<RetryPolicies>,
+    ) -> Result<BulkResult, StoreError> {
         self.writer
             .write(Place::First, (jobs, from, policies), |db, (jobs, from, policies)| {
                 retry::retry_many(db, jobs, from, policies)
@@ -322,7 +323,7 @@ impl Store for SqliteStore {
 
     async fn rescue(
         &self,
-        policies: Arc<Policies>,
+        policies: Arc<RetryPolicies>,
         max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {

@@ -10,8 +10,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
 use thiserror::Error;
 
-use super::patience::{GivenUp, Patience};
-use super::{Durability, Options, TableName, migrations};
+use super::lock_wait::{GivenUp, LockWait};
+use super::{Durability, QueueOptions, TableName, migrations};
 
 /// Whether to make what is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,14 +127,14 @@ pub enum OpenError {
 const READ_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The one connection that writes, on a queue whose tables are there.
-pub(super) fn writer(options: &Options, mode: OpenMode) -> Result<Connection, OpenError> {
+pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenError> {
     if rusqlite::version_number() < 3_051_003 {
         return Err(OpenError::OldSqlite { found: rusqlite::version() });
     }
     let database = &options.database;
     check_path(database, mode)?;
     let opened = connect(options, mode).and_then(|connection| {
-        migrations::migrate(&connection, &options.table, mode, &Patience::to_open(options.patience))?;
+        migrations::migrate(&connection, &options.table, mode, &LockWait::to_open(options.patience))?;
         Ok(connection)
     });
     opened.map_err(|error| match error {
@@ -176,14 +176,14 @@ fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
     }
 }
 
-fn connect(options: &Options, mode: OpenMode) -> Result<Connection, OpenError> {
+fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
     let mut connection = Connection::open_with_flags(&options.database, flags)?;
     if connection.is_readonly("main")? {
         return Err(OpenError::ReadOnly { database: options.database.clone() });
     }
-    let patience = Patience::to_open(options.patience);
+    let patience = LockWait::to_open(options.patience);
     patience.set(&mut connection)?;
     patience.last(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
     read_back(&connection, "journal_mode", "wal".to_owned())?;

@@ -10,20 +10,20 @@ use super::prune::{Place, Prune};
 use super::rescue::Over;
 use super::session::Session;
 use super::workers::Workers;
-use super::{OpenMode, Options, TableName, open};
-use super::{attempts, renew, rescue, retry, select, snooze};
+use super::{OpenMode, QueueOptions, TableName, open};
+use super::{attempts, bulk_select, renew, rescue, retry, snooze};
 use super::{
     cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
 };
 use crate::queue::{
-    Claim, Claimed, Daemon, Due, Event, Failure, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload,
-    Policies, Progress, Receipt, Recorded, Retention, Selection, Status, Timestamp, Want, WorkerName,
+    AttemptFailure, Claim, Claimed, Daemon, Due, Event, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome,
+    Payload, Progress, Receipt, Recorded, Retention, RetryPolicies, Selection, Status, Timestamp, Want, WorkerName,
 };
 
 #[test]
 fn no_verb_scans_the_jobs_or_sorts_them() {
     let directory = tempfile::tempdir().unwrap();
-    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
     let session = Session::new(&connection, &table);
     run_every_verb(&session, &Workers::of(&directory.path().join("queue.db"), &table).unwrap());
@@ -43,7 +43,7 @@ fn no_verb_scans_the_jobs_or_sorts_them() {
 #[test]
 fn counting_touches_no_row() {
     let directory = tempfile::tempdir().unwrap();
-    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
     let session = Session::new(&connection, &table);
     counts::counts(&session).unwrap();
@@ -57,12 +57,12 @@ fn counting_touches_no_row() {
 #[test]
 fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
     let session = Session::new(&connection, &table);
     let selection =
         Selection { states: Status::ALL.to_vec(), job_type: None, older_than: None, before: None, limit: 9 };
-    select::select(&session, &selection).unwrap();
+    bulk_select::select(&session, &selection).unwrap();
     for sql in session.texts() {
         let steps = plan(&session, &sql);
         assert!(steps.iter().all(|step| step.contains("USING") && !step.contains("TEMP B-TREE")), "{steps:?}\n{sql}");
@@ -72,7 +72,7 @@ fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
 #[test]
 fn every_set_of_states_in_the_sql_is_one_of_the_table_of_moves() {
     let directory = tempfile::tempdir().unwrap();
-    let connection = open::writer(&Options::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
+    let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
     let session = Session::new(&connection, &table);
     run_every_verb(&session, &Workers::of(&directory.path().join("queue.db"), &table).unwrap());
@@ -153,15 +153,15 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         logs::logs(db, &claimed.id, 0).unwrap();
         logs::trim(db, claimed.lease.job).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
-        retry::retry(db, &claimed.id, &Policies::default()).unwrap();
+        retry::retry(db, &claimed.id, &RetryPolicies::default()).unwrap();
         cancel::cancel_many(db, &[claimed.lease.job], &Status::ALL).unwrap();
-        retry::retry_many(db, &[claimed.lease.job], &Status::ALL, &Policies::default()).unwrap();
+        retry::retry_many(db, &[claimed.lease.job], &Status::ALL, &RetryPolicies::default()).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
     let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
     let (findings, _) = rescue::look(db, workers, over, 9).unwrap().unwrap();
-    rescue::rescue(db, &Policies::default(), &findings, over, 9).unwrap();
+    rescue::rescue(db, &RetryPolicies::default(), &findings, over, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
@@ -209,8 +209,8 @@ fn line() -> LogLine {
     }
 }
 
-fn failure() -> Failure {
-    Failure { outcome: Outcome::Failed, error: String::new(), next: Next::Dead }
+fn failure() -> AttemptFailure {
+    AttemptFailure { outcome: Outcome::Failed, error: String::new(), next: Next::Dead }
 }
 
 fn daemon() -> Daemon {

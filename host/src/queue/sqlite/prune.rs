@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Result, params};
 
-use super::referrers::Referrers;
+use super::foreign_keys::Referrers;
 use super::session::Session;
-use super::{fault, row, select};
+use super::{bulk_select, row, sqlite_error};
 use crate::queue::{JobRef, Pruned, Retention, Selected, Status, Timestamp};
 
 /// The oldest of one finished state after a place.
@@ -107,7 +107,7 @@ pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Select
         let Some(kept) = kept else { continue };
         jobs.extend(old(db, status, kept, None, usize::MAX)?.into_iter().map(|(_, job)| job));
     }
-    select::with_first_ids(db, jobs)
+    bulk_select::with_first_ids(db, jobs)
 }
 
 /// Why the job is still there, if it is.
@@ -119,7 +119,7 @@ fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option
     }
     match db.execute(DELETE, [job.seq()]) {
         Ok(_) => Ok(None),
-        Err(error) if fault::is_about_the_rows(&error) => Ok(Some(error.to_string())),
+        Err(error) if sqlite_error::is_about_the_rows(&error) => Ok(Some(error.to_string())),
         Err(error) => Err(error),
     }
 }

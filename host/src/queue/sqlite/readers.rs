@@ -11,7 +11,7 @@ use std::{io, thread};
 use rusqlite::{Connection, Result};
 use tokio::sync::oneshot;
 
-use super::place::FilePlace;
+use super::db_files::FilePlace;
 use super::session::Session;
 use super::{TableName, open};
 use crate::queue::StoreError;

@@ -14,7 +14,7 @@ use super::worker_file::Notes;
 use super::workers::{StoppedWorker, Workers};
 use super::{daemons, release, row};
 use crate::queue::lost::{self, Proof};
-use crate::queue::{Id, JobRef, Lease, Next, Outcome, Policies, Recorded, Rescued, Status, Timestamp, WorkerName};
+use crate::queue::{Id, JobRef, Lease, Next, Outcome, Recorded, Rescued, RetryPolicies, Status, Timestamp, WorkerName};
 
 /// Running jobs, as [`read`] reads them.
 macro_rules! running {
@@ -120,7 +120,7 @@ pub(super) fn look(
 /// Ends at most `limit` attempts: those whose lease is `over`, where that is asked for, then those of dead workers, the oldest leases first.
 pub(super) fn rescue(
     db: &Session<'_>,
-    policies: &Policies,
+    policies: &RetryPolicies,
     findings: &Findings,
     over: Option<Over>,
     limit: usize,
@@ -172,7 +172,7 @@ fn left_by(db: &Session<'_>, worker: &str, is_dead: bool) -> Result<Left> {
 }
 
 /// Ends one attempt: lost, or as if it had never been where its guest is proved not to have started.
-fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -> Result<Option<Rescued>> {
+fn end(db: &Session<'_>, policies: &RetryPolicies, findings: &Findings, lost: Lost) -> Result<Option<Rescued>> {
     let worker = lost.worker.as_deref().unwrap_or_default();
     let is_started = findings.notes.get(worker).is_none_or(|notes| notes.has((lost.job.seq(), lost.token)));
     let status = if is_started {
@@ -186,7 +186,7 @@ fn end(db: &Session<'_>, policies: &Policies, findings: &Findings, lost: Lost) -
     Ok(status.map(|status| Rescued { id: lost.id, job_type: lost.job_type, worker: lost.worker, status }))
 }
 
-fn fail(db: &Session<'_>, policies: &Policies, lost: &Lost, proof: Proof) -> Result<Option<Status>> {
+fn fail(db: &Session<'_>, policies: &RetryPolicies, lost: &Lost, proof: Proof) -> Result<Option<Status>> {
     let error = lost::error(lost.worker.as_deref(), proof);
     let started_at = lost.started_at.unwrap_or(db.now());
     let mut entry = Entry::without_receipt(lost.job, lost.token, lost.attempts, Outcome::Lost, started_at, db.now());

@@ -4,7 +4,7 @@ use rusqlite::{Result, Row, params};
 
 use super::session::Session;
 use super::{enqueue, row};
-use crate::queue::{Event, Id, JobRef, Moved, Policies, Retried, Status};
+use crate::queue::{BulkResult, Event, Id, JobRef, Retried, RetryPolicies, Status};
 
 const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE id = ?1"#;
 
@@ -13,15 +13,20 @@ const FIND_PLACE: &str = r#"SELECT seq, status, type, attempts, max_attempts, un
 const RETRY: &str = r#"
 UPDATE "jobs" SET status = 'pending', scheduled_at = ?2, deferred = 0, max_attempts = ?3, completed_at = NULL WHERE seq = ?1"#;
 
-pub(super) fn retry(db: &Session<'_>, id: &Id, policies: &Policies) -> Result<Retried> {
+pub(super) fn retry(db: &Session<'_>, id: &Id, policies: &RetryPolicies) -> Result<Retried> {
     match db.first(FIND, [id.as_str()], Found::read)? {
         Some(found) => found.retry(db, policies),
         None => Ok(Retried::NotFound),
     }
 }
 
-pub(super) fn retry_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status], policies: &Policies) -> Result<Moved> {
-    let mut answer = Moved::default();
+pub(super) fn retry_many(
+    db: &Session<'_>,
+    jobs: &[JobRef],
+    from: &[Status],
+    policies: &RetryPolicies,
+) -> Result<BulkResult> {
+    let mut answer = BulkResult::default();
     for job in jobs {
         let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.retry(db, policies)).transpose()? {
@@ -55,7 +60,7 @@ impl Found {
         })
     }
 
-    fn retry(self, db: &Session<'_>, policies: &Policies) -> Result<Retried> {
+    fn retry(self, db: &Session<'_>, policies: &RetryPolicies) -> Result<Retried> {
         if self.status.after(Event::Retry).is_none() {
             return Ok(Retried::Forbidden(self.status));
         }

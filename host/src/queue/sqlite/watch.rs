@@ -14,10 +14,10 @@ use rusqlite::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::oneshot;
 
-use super::cadence::{Cadence, Finding, Pace};
+use super::db_files::FilePlace;
 use super::file_events::FileEvents;
 use super::open;
-use super::place::FilePlace;
+use super::poll_timer::{Finding, Pace, PollTimer};
 use crate::queue::{ChangeCursor, StoreError};
 
 /// Another number whenever another connection has committed. Read from shared memory in about 3 µs.
@@ -56,7 +56,7 @@ impl ChangeWatcher {
         });
         let events = events.ok();
         let post = Post {
-            cadence: Cadence::new(events.is_some()),
+            cadence: PollTimer::new(events.is_some()),
             place,
             asked,
             rung,
@@ -108,7 +108,7 @@ impl Drop for ChangeWatcher {
 
 /// The thread's side.
 struct Post {
-    cadence: Cadence,
+    cadence: PollTimer,
     place: Arc<FilePlace>,
     asked: Receiver<Ask>,
     rung: UnixStream,

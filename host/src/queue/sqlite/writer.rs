@@ -18,13 +18,13 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::checkpoint::{Advice, Call, Checkpointer, Log, MEASURE, WRITE_BACK};
+use super::db_files::FilePlace;
+use super::file_change::{Stamps, Suspicion};
+use super::lock_wait::{GivenUp, LockWait};
 use super::pacer::Pacer;
-use super::patience::{GivenUp, Patience};
-use super::place::FilePlace;
 use super::session::Session;
-use super::stamp::{Stamps, Suspicion};
-use super::{TableName, claim, fault};
-use crate::queue::{Claim, Claims, StandingClaim, StoreError};
+use super::{TableName, claim, sqlite_error};
+use crate::queue::{Claim, Claims, ParkedClaim, StoreError};
 
 /// More commands than this wait for the next transaction.
 const MOST: usize = 1024;
@@ -70,11 +70,11 @@ struct Common {
     /// Where the first command came from.
     runtime: OnceLock<Handle>,
     commits: AtomicU64,
-    standing: Mutex<Option<StandingClaim>>,
+    standing: Mutex<Option<ParkedClaim>>,
 }
 
 impl Common {
-    fn standing(&self) -> MutexGuard<'_, Option<StandingClaim>> {
+    fn standing(&self) -> MutexGuard<'_, Option<ParkedClaim>> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// Makes `claim` in the next transaction that adds jobs.
-    pub(super) fn stand_by(&self, claim: StandingClaim) {
+    pub(super) fn park_claim(&self, claim: ParkedClaim) {
         *self.common.standing() = Some(claim);
     }
 
@@ -259,7 +259,7 @@ impl Drop for Answers {
 struct Desk<'c> {
     session: Session<'c>,
     waiting: Receiver<Message>,
-    patience: Patience,
+    patience: LockWait,
     common: Arc<Common>,
     file: &'c FilePlace,
     checkpointer: &'c Checkpointer,
@@ -285,7 +285,7 @@ impl<'c> Desk<'c> {
         Self {
             session: Session::new(connection, table),
             waiting,
-            patience: Patience::to_write(patience),
+            patience: LockWait::to_write(patience),
             common,
             file,
             checkpointer,
@@ -506,7 +506,7 @@ impl From<StoreError> for Failure {
 
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
-        if fault::is_about_the_rows(&error) { Self::Rows } else { Self::Database(error.into()) }
+        if sqlite_error::is_about_the_rows(&error) { Self::Rows } else { Self::Database(error.into()) }
     }
 }
 
@@ -521,7 +521,7 @@ fn apart(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
         session.execute("SAVEPOINT one", [])?;
         match step.write(session) {
             Ok(()) => {}
-            Err(error) if fault::is_about_the_rows(&error) => {
+            Err(error) if sqlite_error::is_about_the_rows(&error) => {
                 session.execute("ROLLBACK TO one", [])?;
                 step.refuse(error);
             }
@@ -548,7 +548,7 @@ fn close(connection: Connection, file: &FilePlace) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{OpenMode, Options, enqueue, open};
+    use super::super::{OpenMode, QueueOptions, enqueue, open};
     use super::*;
     use crate::queue::{JobType, NewJob, Payload};
 
@@ -558,7 +558,7 @@ mod tests {
     }
 
     fn fresh(directory: &tempfile::TempDir) -> (Connection, Arc<FilePlace>) {
-        let options = Options::new(directory.path().join("queue.db"));
+        let options = QueueOptions::new(directory.path().join("queue.db"));
         let connection = open::writer(&options, OpenMode::Create).unwrap();
         (connection, Arc::new(FilePlace::of(&options.database).unwrap()))
     }

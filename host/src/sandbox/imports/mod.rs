@@ -29,7 +29,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     udp_create_socket::add_to_linker::<_, sockets::Lent>(&mut linker, Host::sockets)?;
     ip_name_lookup::add_to_linker::<_, sockets::Lent>(&mut linker, Host::sockets)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    http::mend(&mut linker)?;
+    http::apply(&mut linker)?;
     linker.allow_shadowing(false);
     JobHandler::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
     Ok(linker)

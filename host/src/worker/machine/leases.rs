@@ -30,7 +30,7 @@ enum Stage<G> {
     /// Its guest runs, or has run and its end is being written.
     Running(G),
     /// No guest yet, and none shall start: the lease no longer holds.
-    Stale,
+    StaleLease,
 }
 
 /// Whether a guest may start.
@@ -59,16 +59,16 @@ impl<G: Clone> Leases<G> {
         let earlier = self.held.range((lease.job, i64::MIN)..key(lease));
         earlier.into_iter().find_map(|(_, held)| match &held.stage {
             Stage::Running(guest) => Some(guest.clone()),
-            Stage::Ready | Stage::Stale => None,
+            Stage::Ready | Stage::StaleLease => None,
         })
     }
 
     /// The guest of `lease` wants to start at `now`.
     pub(in crate::worker) fn start(&mut self, lease: &Lease, guest: &G, now: Instant) -> Start {
         match self.held.get_mut(&key(lease)) {
-            Some(Held { stage: Stage::Stale, .. }) | None => Start::Lost,
+            Some(Held { stage: Stage::StaleLease, .. }) | None => Start::Lost,
             Some(held) if self.is_closed || now >= held.until => {
-                held.stage = Stage::Stale;
+                held.stage = Stage::StaleLease;
                 Start::TooLate
             }
             Some(held) => {
@@ -92,8 +92,8 @@ impl<G: Clone> Leases<G> {
         let held = self.held.get_mut(&key(lease))?;
         match &held.stage {
             Stage::Running(guest) => Some(guest.clone()),
-            Stage::Ready | Stage::Stale => {
-                held.stage = Stage::Stale;
+            Stage::Ready | Stage::StaleLease => {
+                held.stage = Stage::StaleLease;
                 None
             }
         }
@@ -119,7 +119,7 @@ impl<G: Clone> Leases<G> {
     pub(in crate::worker) fn running(&self) -> impl Iterator<Item = (&Lease, &G)> {
         self.held.values().filter_map(|held| match &held.stage {
             Stage::Running(guest) => Some((&held.lease, guest)),
-            Stage::Ready | Stage::Stale => None,
+            Stage::Ready | Stage::StaleLease => None,
         })
     }
 }

@@ -12,10 +12,10 @@ use super::daemon::{Daemon, Guest, Key, LEASE, Stopping, job_type, key};
 use super::script::{Input, Job, Script, TYPES};
 use crate::queue::memory::{Gone, Table};
 use crate::queue::{
-    self, AttemptRecord, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload, Policies, Policy,
-    Receipt, Recorded, Rescued, Stale, Status, Timestamp, WorkerName,
+    self, AttemptRecord, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload, Receipt, Recorded,
+    Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
-use crate::sandbox::Outcome as End;
+use crate::sandbox::GuestOutcome as End;
 use crate::worker::attempt::{Verdict, decide};
 use crate::worker::machine::dispatch::{Action, Dispatch, Event};
 use crate::worker::machine::leases::Start;
@@ -43,7 +43,7 @@ const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
 enum Call {
     Claim(u64, Claim),
     Renew(Vec<Lease>),
-    Stale(Vec<Lease>),
+    StaleLease(Vec<Lease>),
     /// Whether expired leases are judged too.
     Rescue(bool),
     End(Box<Claimed>, Verdict),
@@ -53,8 +53,8 @@ enum Call {
 /// The store's answer; `None` where the call failed.
 enum Answer {
     Claim(u64, Instant, Option<Claims>),
-    Renew(Instant, Vec<Lease>, Option<Vec<Stale>>),
-    Stale(Option<Vec<Stale>>),
+    Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
+    StaleLease(Option<Vec<StaleLease>>),
     Rescue(Option<usize>),
     End(Box<Claimed>, Verdict, bool),
     Release(Vec<Lease>, bool),
@@ -119,7 +119,7 @@ pub(super) struct World<'s> {
     events: BinaryHeap<Reverse<Scheduled>>,
     number: u64,
     table: Table,
-    policies: Policies,
+    policies: RetryPolicies,
     rule: Rule,
     ids: Vec<Id>,
     daemons: Vec<Option<Daemon>>,
@@ -179,7 +179,7 @@ impl<'s> World<'s> {
 
     fn new(script: &'s Script, verbose: bool) -> Self {
         let backoff = Backoff { base: Duration::from_millis(100), max: Duration::from_secs(1), jitter: 0.0 };
-        let policy = Policy { backoff, ..Policy::default() };
+        let policy = RetryPolicy { backoff, ..RetryPolicy::default() };
         Self {
             script,
             rng: Rng::with_seed(script.seed ^ 0x5eed),
@@ -189,7 +189,7 @@ impl<'s> World<'s> {
             events: BinaryHeap::new(),
             number: 0,
             table: Table::default(),
-            policies: Policies { default: policy.clone(), ..Policies::default() },
+            policies: RetryPolicies { default: policy.clone(), ..RetryPolicies::default() },
             rule: Rule { policy, ..Rule::default() },
             ids: Vec::new(),
             daemons: script.slots.iter().map(|_| None).collect(),
@@ -620,7 +620,7 @@ impl<'s> World<'s> {
             }
             self.after_check(daemon);
         } else {
-            self.call(daemon, if beat.renew { Call::Renew(leases) } else { Call::Stale(leases) });
+            self.call(daemon, if beat.renew { Call::Renew(leases) } else { Call::StaleLease(leases) });
         }
     }
 
@@ -719,7 +719,9 @@ impl<'s> World<'s> {
                 let stale = runs.then(|| self.table.renew(&leases, LEASE, now));
                 (Answer::Renew(asked, leases, stale.filter(|_| heard)), false)
             }
-            Call::Stale(leases) => (Answer::Stale(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false),
+            Call::StaleLease(leases) => {
+                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false)
+            }
             Call::Rescue(judges) => {
                 let rescued = if runs { self.rescue(judges, asked)? } else { Vec::new() };
                 (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
@@ -808,7 +810,7 @@ impl<'s> World<'s> {
                 }
                 self.after_check(daemon);
             }
-            Answer::Stale(stale) => {
+            Answer::StaleLease(stale) => {
                 if stale.is_none() {
                     process.heartbeat.failed(now);
                 }
@@ -844,8 +846,8 @@ impl<'s> World<'s> {
         self.stop_if_ended(daemon)
     }
 
-    fn stale(&mut self, daemon: usize, stale: Vec<Stale>) {
-        for Stale { lease, cancelled } in stale {
+    fn stale(&mut self, daemon: usize, stale: Vec<StaleLease>) {
+        for StaleLease { lease, cancelled } in stale {
             let Some(process) = &mut self.daemons[daemon] else { return };
             if let Some(key) = process.leases.lost(&lease) {
                 self.stop_soon(daemon, key, if cancelled { GRACE_AFTER_CANCEL } else { Duration::ZERO });

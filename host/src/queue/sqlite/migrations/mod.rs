@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior};
 
 use super::TableName;
+use super::lock_wait::LockWait;
 use super::open::{OpenError, OpenMode};
-use super::patience::Patience;
 
 /// In order: the first makes version 1. Only ever append.
 const MIGRATIONS: [&str; 2] = [include_str!("0001_queue.sql"), include_str!("0002_deferred.sql")];
@@ -38,7 +38,7 @@ pub(super) fn migrate(
     connection: &Connection,
     table: &TableName,
     mode: OpenMode,
-    patience: &Patience,
+    patience: &LockWait,
 ) -> Result<(), OpenError> {
     // All of one look in one snapshot: between two, another process may have made the queue, and it would seem foreign.
     let snapshot = connection.unchecked_transaction()?;

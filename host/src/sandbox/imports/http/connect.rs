@@ -15,8 +15,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use wasmtime_wasi_http::Error;
 
 use super::address::reserved;
-use super::policy::Policy;
-use super::trust::{self, Failure};
+use super::policy::HttpPolicy;
+use super::trust::{self, TlsFailure};
 use crate::sandbox::origin::{Host, Origin, Scheme};
 
 /// Addresses of one name that are tried.
@@ -34,7 +34,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Connects to `origin`, the TLS handshake included, until `end`.
-pub(super) async fn connect(origin: &Origin, policy: &Policy, end: Instant) -> Result<Box<dyn Stream>, Error> {
+pub(super) async fn connect(origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Box<dyn Stream>, Error> {
     let addresses = match &origin.host {
         Host::Address(address) => vec![*address],
         host if host.is_localhost() => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
@@ -50,7 +50,7 @@ pub(super) async fn connect(origin: &Origin, policy: &Policy, end: Instant) -> R
 }
 
 /// What `name` stands for, as far as that is meant for everybody or granted by itself.
-async fn permitted(name: &str, origin: &Origin, policy: &Policy, end: Instant) -> Result<Vec<IpAddr>, Error> {
+async fn permitted(name: &str, origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Vec<IpAddr>, Error> {
     let found = timeout_at(end, resolve(name.to_owned())).await.map_err(|_| Error::DnsTimeout)?;
     let found = found.map_err(|error| Error::DnsError { rcode: Some(error.to_string()), info_code: None })?;
     let may = |address: &IpAddr| reserved(*address).is_none() || policy.allows(&at(origin, *address));
@@ -106,7 +106,7 @@ fn unreachable(error: &io::Error) -> Error {
     }
 }
 
-async fn secure(tcp: TcpStream, origin: &Origin, policy: &Policy, end: Instant) -> Result<Box<dyn Stream>, Error> {
+async fn secure(tcp: TcpStream, origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Box<dyn Stream>, Error> {
     let config = trust::config().await.map_err(|why| {
         policy.say(format!("cannot speak TLS to {origin}: {why}"));
         Error::ConfigurationError
@@ -118,12 +118,12 @@ async fn secure(tcp: TcpStream, origin: &Origin, policy: &Policy, end: Instant) 
     let handshake = TlsConnector::from(Arc::clone(&config)).connect(name, tcp);
     match timeout_at(end, handshake).await {
         Ok(Ok(stream)) => Ok(Box::new(stream)),
-        Ok(Err(error)) => Err(match Failure::of(&error) {
-            Failure::Certificate(why) => {
+        Ok(Err(error)) => Err(match TlsFailure::of(&error) {
+            TlsFailure::Certificate(why) => {
                 policy.say(format!("{origin} is not trusted: {why}"));
                 Error::TlsCertificateError
             }
-            Failure::Protocol(why) => {
+            TlsFailure::Protocol(why) => {
                 policy.say(format!("the TLS handshake with {origin} failed: {why}"));
                 Error::TlsProtocolError
             }

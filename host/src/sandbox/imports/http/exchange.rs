@@ -18,7 +18,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 use super::Transmission;
 use super::body::{Bounded, Counted};
 use super::connect::{Stream, connect};
-use super::policy::{Policy, Slot};
+use super::policy::{HttpPolicy, Slot};
 use crate::sandbox::origin::Origin;
 
 /// How long a connection may take to stand if the guest does not say.
@@ -58,7 +58,7 @@ pub(super) async fn exchange(
     request: Request<WasiBody>,
     origin: Origin,
     options: RequestOptions,
-    policy: Arc<Policy>,
+    policy: Arc<HttpPolicy>,
     slot: Slot,
 ) -> Result<(Response<WasiBody>, Transmission), Error> {
     let pace = Pace::new(options, policy.deadline);

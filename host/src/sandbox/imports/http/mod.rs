@@ -11,9 +11,9 @@ mod address;
 mod body;
 mod connect;
 mod exchange;
-mod mend;
 mod policy;
 mod trust;
+mod workaround;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,8 +27,8 @@ use crate::sandbox::limits::Limits;
 use crate::sandbox::origin::{Origin, OriginError};
 use crate::sandbox::output::Output;
 use exchange::exchange;
-pub(super) use mend::mend;
-use policy::{Policy, Slot};
+use policy::{HttpPolicy, Slot};
+pub(super) use workaround::apply;
 
 /// Bytes of the headers of a request, and of what is taken of its body at once.
 const MAX_PART: usize = 64 << 10;
@@ -44,7 +44,7 @@ const MAX_ADDRESS: usize = 200;
 
 /// Lets the requests of one attempt pass, or refuses them and says so in its log.
 pub(in crate::sandbox) struct Guard {
-    policy: Arc<Policy>,
+    policy: Arc<HttpPolicy>,
     sent: usize,
 }
 
@@ -59,7 +59,7 @@ impl Guard {
         job_type: &str,
         output: Arc<Output>,
     ) -> Self {
-        let policy = Policy::new(grants.http.clone(), limits.max_response, deadline, job_type, output);
+        let policy = HttpPolicy::new(grants.http.clone(), limits.max_response, deadline, job_type, output);
         Self { policy: Arc::new(policy), sent: 0 }
     }
 

@@ -12,7 +12,7 @@ use crate::sandbox::output::Output;
 const MAX_LINES: usize = 20;
 
 /// Shared by the requests of one attempt.
-pub(super) struct Policy {
+pub(super) struct HttpPolicy {
     pub(super) granted: Vec<HttpGrant>,
     /// Bytes of the body of one response.
     pub(super) max_response: usize,
@@ -27,13 +27,13 @@ pub(super) struct Policy {
 
 /// One of the connections that an attempt may have; free again when it is dropped.
 pub(super) struct Slot {
-    policy: Arc<Policy>,
+    policy: Arc<HttpPolicy>,
     origin: Origin,
 }
 
 impl Slot {
     /// Takes one, if fewer than `most` are taken.
-    pub(super) fn take(policy: &Arc<Policy>, origin: &Origin, most: usize) -> Option<Self> {
+    pub(super) fn take(policy: &Arc<HttpPolicy>, origin: &Origin, most: usize) -> Option<Self> {
         let mut open = policy.open();
         (open.len() < most).then(|| {
             open.push(origin.clone());
@@ -51,7 +51,7 @@ impl Drop for Slot {
     }
 }
 
-impl Policy {
+impl HttpPolicy {
     pub(super) fn new(
         granted: Vec<HttpGrant>,
         max_response: usize,

@@ -45,14 +45,14 @@ fn roots() -> Result<RootCertStore, String> {
 }
 
 /// Why a handshake failed.
-pub(super) enum Failure {
+pub(super) enum TlsFailure {
     /// The server is not proven to be who it should be.
     Certificate(String),
     /// Anything else.
     Protocol(String),
 }
 
-impl Failure {
+impl TlsFailure {
     pub(super) fn of(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(why)) => Self::Certificate(certificate(why)),

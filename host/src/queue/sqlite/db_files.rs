@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use bytesize::ByteSize;
 
-use super::stamp::Stamp;
+use super::file_change::Stamp;
 use crate::queue::StoreError;
 
 /// A log beyond this means that it cannot be written back into the file.

@@ -1,4 +1,4 @@
-//! What became of a run: from what wasmtime says to an [`Outcome`].
+//! What became of a run: from what wasmtime says to an [`GuestOutcome`].
 
 use std::str::Utf8Error;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use super::bindings::jobq::handler::types::{DelayedRetry, JobError};
+use super::guest_outcome::GuestOutcome;
 use super::limits::Limits;
 use super::memory::Memory;
-use super::outcome::Outcome;
 use super::output::{Output, Stdout};
 use super::plugin::{Answer, Kind};
 use super::trace;
@@ -27,12 +27,12 @@ pub(super) enum Cut {
 
 impl Cut {
     /// The outcome where the guest had not even begun.
-    pub(super) fn while_opening_dirs(self) -> Outcome {
+    pub(super) fn while_opening_dirs(self) -> GuestOutcome {
         match self {
-            Self::Stopped => Outcome::Stopped,
-            Self::Deadline => {
-                Outcome::TimedOut("opening the directories that `dirs` grants took longer than its time limit".into())
-            }
+            Self::Stopped => GuestOutcome::Stopped,
+            Self::Deadline => GuestOutcome::TimedOut(
+                "opening the directories that `dirs` grants took longer than its time limit".into(),
+            ),
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    pub(super) fn judge(&self, end: wasmtime::Result<Answer>) -> Outcome {
+    pub(super) fn judge(&self, end: wasmtime::Result<Answer>) -> GuestOutcome {
         match end {
             Ok(Answer::Handler(Ok(result))) => self.completed(result),
             Ok(Answer::Handler(Err(error))) => self.declined(error),
@@ -58,36 +58,36 @@ impl Ended<'_> {
         }
     }
 
-    fn completed(&self, result: String) -> Outcome {
+    fn completed(&self, result: String) -> GuestOutcome {
         match result.len() {
             len if len > self.limits.max_result => self.too_large(len as u64),
-            _ => Outcome::Completed(result),
+            _ => GuestOutcome::Completed(result),
         }
     }
 
-    fn declined(&self, error: JobError) -> Outcome {
+    fn declined(&self, error: JobError) -> GuestOutcome {
         match error {
-            JobError::Retry(message) => Outcome::Failed { message: self.clip(message), after: None },
+            JobError::Retry(message) => GuestOutcome::Failed { message: self.clip(message), after: None },
             JobError::RetryAfter(DelayedRetry { message, after_ms }) => {
-                Outcome::Failed { message: self.clip(message), after: Some(Duration::from_millis(after_ms)) }
+                GuestOutcome::Failed { message: self.clip(message), after: Some(Duration::from_millis(after_ms)) }
             }
-            JobError::Fatal(message) => Outcome::Fatal(self.clip(message)),
-            JobError::Snooze(ms) => Outcome::Snoozed(Duration::from_millis(ms)),
+            JobError::Fatal(message) => GuestOutcome::Fatal(self.clip(message)),
+            JobError::Snooze(ms) => GuestOutcome::Snoozed(Duration::from_millis(ms)),
         }
     }
 
-    fn succeeded(&self) -> Outcome {
+    fn succeeded(&self) -> GuestOutcome {
         match self.output.take_stdout() {
             Stdout::TooLarge(total) => self.too_large(total),
             Stdout::Whole(bytes) => match String::from_utf8(bytes) {
-                Ok(result) => Outcome::Completed(result),
+                Ok(result) => GuestOutcome::Completed(result),
                 Err(error) => not_utf8("the result", error.utf8_error()),
             },
         }
     }
 
     /// A program that ended with another status than 0, which WASI does not tell.
-    fn exited(&self) -> Outcome {
+    fn exited(&self) -> GuestOutcome {
         let mut message = self.output.tail();
         if message.is_empty() {
             message = "the program exited with an error and wrote nothing to stderr".into();
@@ -98,10 +98,10 @@ impl Ended<'_> {
         failed(message)
     }
 
-    fn broken(&self, error: &wasmtime::Error) -> Outcome {
+    fn broken(&self, error: &wasmtime::Error) -> GuestOutcome {
         if let Some(cut) = error.downcast_ref::<Cut>() {
             return match cut {
-                Cut::Stopped => Outcome::Stopped,
+                Cut::Stopped => GuestOutcome::Stopped,
                 Cut::Deadline => self.timed_out(),
             };
         }
@@ -121,27 +121,27 @@ impl Ended<'_> {
         }
         let gave_up = matches!(trap, None | Some(Trap::UnreachableCodeReached | Trap::MemoryOutOfBounds));
         match self.memory.refusal() {
-            Some(refusal) if gave_up => Outcome::OutOfMemory(format!("{refusal}\n{}", self.story(error))),
-            _ => self.bad_result(error).unwrap_or_else(|| Outcome::Trapped(self.story(error))),
+            Some(refusal) if gave_up => GuestOutcome::OutOfMemory(format!("{refusal}\n{}", self.story(error))),
+            _ => self.bad_result(error).unwrap_or_else(|| GuestOutcome::Trapped(self.story(error))),
         }
     }
 
-    fn timed_out(&self) -> Outcome {
+    fn timed_out(&self) -> GuestOutcome {
         let limit = humantime::format_duration(self.limits.timeout);
         let place = match self.frames {
             "" => ", waiting inside a call of the host".into(),
             frames => format!(", here:{frames}"),
         };
-        Outcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped{place}"))
+        GuestOutcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped{place}"))
     }
 
-    fn out_of_fuel(&self) -> Outcome {
+    fn out_of_fuel(&self) -> GuestOutcome {
         let limit = self.limits.fuel.unwrap_or(u64::MAX);
-        Outcome::OutOfFuel(format!("it used up its fuel of {limit}, here:{}", self.frames))
+        GuestOutcome::OutOfFuel(format!("it used up its fuel of {limit}, here:{}", self.frames))
     }
 
     /// A handler that called `exit` instead of returning.
-    fn left(&self, status: i32) -> Outcome {
+    fn left(&self, status: i32) -> GuestOutcome {
         let how = if status == 0 { "ok" } else { "an error" };
         let message = format!("the handler called `exit` with {how} instead of returning an answer");
         failed(match self.output.tail() {
@@ -151,7 +151,7 @@ impl Ended<'_> {
     }
 
     /// A guest that came back with something that cannot be read: it was no longer running, so there are no frames.
-    fn bad_result(&self, error: &wasmtime::Error) -> Option<Outcome> {
+    fn bad_result(&self, error: &wasmtime::Error) -> Option<GuestOutcome> {
         if error.is::<WasmBacktrace>() {
             return None;
         }
@@ -165,7 +165,7 @@ impl Ended<'_> {
         })
     }
 
-    fn too_large(&self, len: u64) -> Outcome {
+    fn too_large(&self, len: u64) -> GuestOutcome {
         let limit = ByteSize::b(self.limits.max_result as u64);
         failed(format!("the result has {len} bytes, more than `max_result` allows ({limit})"))
     }
@@ -186,10 +186,10 @@ impl Ended<'_> {
     }
 }
 
-fn not_utf8(what: &str, error: Utf8Error) -> Outcome {
+fn not_utf8(what: &str, error: Utf8Error) -> GuestOutcome {
     failed(format!("{what} is not UTF-8 text: {error}"))
 }
 
-fn failed(message: String) -> Outcome {
-    Outcome::Failed { message, after: None }
+fn failed(message: String) -> GuestOutcome {
+    GuestOutcome::Failed { message, after: None }
 }

@@ -4,7 +4,7 @@ use rusqlite::params;
 use thiserror::Error;
 
 use super::session::Session;
-use super::{OpenError, OpenMode, Options, open};
+use super::{OpenError, OpenMode, QueueOptions, open};
 use crate::queue::{JobType, StoreError};
 
 /// Rows of one transaction: more of them would only grow the log.
@@ -24,7 +24,7 @@ const ALL_PRIORITIES: i64 = i16::MAX as i64 + 1;
 
 /// What kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crowd {
+pub enum FillerRows {
     /// Completed in one attempt, as their ledger says.
     Finished,
     /// Due in a year.
@@ -61,7 +61,7 @@ const PENDING: &str = numbered!(
 
 /// Why a queue cannot be filled.
 #[derive(Debug, Error)]
-pub enum CrowdError {
+pub enum FillError {
     /// It cannot be made.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -74,27 +74,29 @@ pub enum CrowdError {
 ///
 /// # Errors
 /// When the queue cannot be made, already has jobs, or the disk is full.
-pub fn crowd(options: &Options, crowd: Crowd, job_type: &JobType, rows: u32) -> Result<(), CrowdError> {
+pub fn fill(options: &QueueOptions, kind: FillerRows, job_type: &JobType, rows: u32) -> Result<(), FillError> {
     let connection = open::writer(options, OpenMode::Create)?;
     let session = Session::new(&connection, &options.table);
-    fill(&session, crowd, job_type.as_str(), i64::from(rows)).map_err(|error| CrowdError::Write(error.into()))
+    insert(&session, kind, job_type.as_str(), i64::from(rows)).map_err(|error| FillError::Write(error.into()))
 }
 
-fn fill(session: &Session<'_>, crowd: Crowd, name: &str, rows: i64) -> rusqlite::Result<()> {
+fn insert(session: &Session<'_>, kind: FillerRows, name: &str, rows: i64) -> rusqlite::Result<()> {
     let now = session.now().as_millis();
     let mut from = 1;
     while from <= rows {
         let to = (from + STEP).min(rows + 1);
         session.execute("BEGIN IMMEDIATE", [])?;
-        match crowd {
-            Crowd::Finished => {
+        match kind {
+            FillerRows::Finished => {
                 session.execute(FINISHED, params![from, to, name, now])?;
                 session.execute(LEDGER, params![from, to, now])?
             }
-            Crowd::Future => session.execute(PENDING, params![from, to, name, now + YEAR, PRIORITIES])?,
-            Crowd::FuturePriorities => session.execute(PENDING, params![from, to, name, now + YEAR, ALL_PRIORITIES])?,
-            Crowd::Unserved => session.execute(PENDING, params![from, to, UNSERVED, now, PRIORITIES])?,
-            Crowd::Waiting => session.execute(PENDING, params![from, to, name, now, 1])?,
+            FillerRows::Future => session.execute(PENDING, params![from, to, name, now + YEAR, PRIORITIES])?,
+            FillerRows::FuturePriorities => {
+                session.execute(PENDING, params![from, to, name, now + YEAR, ALL_PRIORITIES])?
+            }
+            FillerRows::Unserved => session.execute(PENDING, params![from, to, UNSERVED, now, PRIORITIES])?,
+            FillerRows::Waiting => session.execute(PENDING, params![from, to, name, now, 1])?,
         };
         session.execute("COMMIT", [])?;
         from = to;
@@ -107,17 +109,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crowd_has_as_many_rows_as_were_asked_for() {
+    fn fill_writes_as_many_rows_as_were_asked_for() {
         let rows = 100_007;
-        for (kind, status) in [(Crowd::Finished, "completed"), (Crowd::Waiting, "pending"), (Crowd::Future, "pending")]
+        for (kind, status) in
+            [(FillerRows::Finished, "completed"), (FillerRows::Waiting, "pending"), (FillerRows::Future, "pending")]
         {
             let dir = tempfile::tempdir().unwrap();
-            let options = Options::new(dir.path().join("queue.db"));
-            crowd(&options, kind, &JobType::parse("t").unwrap(), rows).unwrap();
+            let options = QueueOptions::new(dir.path().join("queue.db"));
+            fill(&options, kind, &JobType::parse("t").unwrap(), rows).unwrap();
             let connection = rusqlite::Connection::open(&options.database).unwrap();
             let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
             assert_eq!(count(&format!("SELECT count(*) FROM jobs WHERE status = '{status}' AND type = 't'")), rows);
-            let ledger = if kind == Crowd::Finished { rows } else { 0 };
+            let ledger = if kind == FillerRows::Finished { rows } else { 0 };
             assert_eq!(count("SELECT count(*) FROM jobs__attempts"), ledger);
         }
     }

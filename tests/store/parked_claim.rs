@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{StandingClaim, Status};
+use jobq::queue::{ParkedClaim, Status};
 use tokio::time::timeout;
 
 use super::{Queue, claim, job};
@@ -10,8 +10,8 @@ use super::{Queue, claim, job};
 #[tokio::test]
 async fn what_is_added_is_leased_when_it_is_there() {
     let queue = Queue::fresh();
-    let (standing, answer) = StandingClaim::new(claim("work", 9));
-    queue.store.stand_by(standing.clone());
+    let (standing, answer) = ParkedClaim::new(claim("work", 9));
+    queue.store.park_claim(standing.clone());
     let id = queue.add(job("work")).await;
     assert_eq!(queue.store.find(&id).await.unwrap().unwrap().status, Status::Running);
     let claims = answer.await.unwrap().unwrap();
@@ -22,8 +22,8 @@ async fn what_is_added_is_leased_when_it_is_there() {
 #[tokio::test]
 async fn it_is_made_once_and_answered_although_it_finds_nothing() {
     let queue = Queue::fresh();
-    let (standing, answer) = StandingClaim::new(claim("work", 9));
-    queue.store.stand_by(standing);
+    let (standing, answer) = ParkedClaim::new(claim("work", 9));
+    queue.store.park_claim(standing);
     let other = queue.add(job("other")).await;
     assert!(answer.await.unwrap().unwrap().jobs.is_empty());
     let late = queue.add(job("work")).await;
@@ -35,8 +35,8 @@ async fn it_is_made_once_and_answered_although_it_finds_nothing() {
 #[tokio::test]
 async fn one_that_was_withdrawn_takes_nothing_and_has_no_answer() {
     let queue = Queue::fresh();
-    let (standing, answer) = StandingClaim::new(claim("work", 9));
-    queue.store.stand_by(standing.clone());
+    let (standing, answer) = ParkedClaim::new(claim("work", 9));
+    queue.store.park_claim(standing.clone());
     assert!(standing.withdraw());
     let id = queue.add(job("work")).await;
     assert_eq!(queue.store.find(&id).await.unwrap().unwrap().status, Status::Pending);
@@ -47,8 +47,8 @@ async fn one_that_was_withdrawn_takes_nothing_and_has_no_answer() {
 async fn it_keeps_to_the_order_of_claims() {
     let queue = Queue::fresh();
     let first = queue.add(job("work")).await;
-    let (standing, answer) = StandingClaim::new(claim("work", 1));
-    queue.store.stand_by(standing);
+    let (standing, answer) = ParkedClaim::new(claim("work", 1));
+    queue.store.park_claim(standing);
     let second = queue.add(job("work")).await;
     assert_eq!(answer.await.unwrap().unwrap().jobs[0].id, first);
     assert_eq!(queue.store.find(&second).await.unwrap().unwrap().status, Status::Pending);
@@ -58,8 +58,8 @@ async fn it_keeps_to_the_order_of_claims() {
 async fn writes_that_add_nothing_leave_it_alone() {
     let queue = Queue::fresh();
     let id = queue.add(job("work")).await;
-    let (standing, answer) = StandingClaim::new(claim("work", 1));
-    queue.store.stand_by(standing);
+    let (standing, answer) = ParkedClaim::new(claim("work", 1));
+    queue.store.park_claim(standing);
     queue.store.cancel(&id).await.unwrap();
     assert!(timeout(Duration::from_millis(20), answer).await.is_err());
 }

@@ -54,7 +54,7 @@ pub(super) enum Finding {
 
 /// The state between two looks.
 #[derive(Debug)]
-pub(super) struct Cadence {
+pub(super) struct PollTimer {
     /// Whether writes are seen.
     seen: bool,
     /// Changes that no write announced.
@@ -73,7 +73,7 @@ pub(super) struct Cadence {
     due: Option<Instant>,
 }
 
-impl Cadence {
+impl PollTimer {
     pub(super) const fn new(seen: bool) -> Self {
         Self {
             seen,
@@ -172,8 +172,8 @@ mod tests {
     }
 
     /// A cadence that has looked once at `now` and is at rest.
-    fn at_rest(now: Instant) -> Cadence {
-        let mut cadence = Cadence::new(true);
+    fn at_rest(now: Instant) -> PollTimer {
+        let mut cadence = PollTimer::new(true);
         assert_eq!(cadence.due(PACE, now), now, "the first look is at once");
         cadence.looked(now, false, true);
         cadence.looked(now + ms(1), false, false);
@@ -185,7 +185,7 @@ mod tests {
     fn at_rest_it_looks_at_the_net_or_where_nothing_is_seen_at_the_poll() {
         let now = Instant::now();
         assert_eq!(at_rest(now).due(PACE, now), now + ms(1) + PACE.net);
-        let mut blind = Cadence::new(false);
+        let mut blind = PollTimer::new(false);
         blind.looked(now, false, false);
         assert_eq!(blind.due(PACE, now), now + PACE.poll);
         assert!(!blind.listens());

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: GuestOutcome,
     /// Wall clock from the start of the guest.
     pub duration: Duration,
     /// Fuel burnt; `None` where it is not counted, and where a guest was interrupted while it computed, which leaves it unknown.
@@ -17,7 +17,7 @@ pub struct Report {
 
 /// How a run ended. A guest can bring about every one of these, so none of them is an error of the host.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum GuestOutcome {
     /// The handler returned a result.
     Completed(String),
     /// The handler answered that it failed, or what it returned could not be taken.

@@ -26,7 +26,7 @@ pub struct Tool {
 
 /// What a file tells of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anatomy {
+pub struct Metadata {
     /// Component or core module.
     pub form: Form,
     /// What made it, each once.
@@ -37,7 +37,7 @@ pub struct Anatomy {
     pub has_lines: bool,
 }
 
-impl Anatomy {
+impl Metadata {
     /// Reads a file as far as it is WebAssembly; of another one nothing is known.
     pub fn of(wasm: &[u8]) -> Option<Self> {
         let mut found = Self { form: Form::CoreModule, tools: BTreeSet::new(), has_names: false, has_lines: false };

@@ -104,7 +104,7 @@ pub struct Claimed {
 
 /// A lease that no longer holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stale {
+pub struct StaleLease {
     /// The lease.
     pub lease: Lease,
     /// Whether it was ended by a cancel; otherwise another worker took over or the job is gone.
@@ -158,7 +158,7 @@ pub struct Progress {
 
 /// How an attempt failed and what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct AttemptFailure {
     /// What the ledger records.
     pub outcome: Outcome,
     /// What went wrong, for people.
@@ -231,7 +231,7 @@ impl Selected {
 
 /// The answer of a verb that took many jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct BulkResult {
     /// Jobs that it moved.
     pub moved: usize,
     /// Jobs that had left the asked states or were deleted before it came to them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::Options;
+use super::WorkerOptions;
 use super::pool::Shared;
 use crate::queue::{Daemon, Timestamp};
 
@@ -17,7 +17,7 @@ const BEAT: Duration = Duration::from_secs(5);
 const BREATH: Duration = Duration::from_millis(250);
 
 /// Announces this daemon: at each change of a plugin and at least once a beat, until the queue is gone.
-pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<Options>>) {
+pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut told = None;
     let mut changes = shared.handlers.changes();
     loop {
@@ -36,7 +36,7 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<O
     }
 }
 
-fn portrait(shared: &Shared, options: &Options) -> Daemon {
+fn portrait(shared: &Shared, options: &WorkerOptions) -> Daemon {
     let mut plugins = shared.handlers.report();
     plugins.retain(|plugin| options.types.includes(&plugin.job_type));
     Daemon {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Result};
 
-use super::fault;
+use super::sqlite_error;
 
 /// SQLite waits for a lock in turns of this length, so that between them somebody can be told.
 const TURN: Duration = Duration::from_secs(1);
@@ -14,7 +14,7 @@ const TURN: Duration = Duration::from_secs(1);
 const REMINDER: Duration = Duration::from_secs(5);
 
 /// Tries until no other process is in the way.
-pub(super) struct Patience {
+pub(super) struct LockWait {
     /// `None` never ends.
     pub(super) limit: Option<Duration>,
     /// When it is said for the first time.
@@ -23,13 +23,13 @@ pub(super) struct Patience {
 
 /// Why it was given up.
 pub(super) enum GivenUp {
-    /// Patience was over.
+    /// LockWait was over.
     Busy,
     /// Something else was in the way.
     Failed(rusqlite::Error),
 }
 
-impl Patience {
+impl LockWait {
     /// For a write: others write too.
     pub(super) const fn to_write(limit: Option<Duration>) -> Self {
         Self { limit, silence: REMINDER }
@@ -54,7 +54,7 @@ impl Patience {
         let mut reminder = self.silence;
         loop {
             match attempt() {
-                Err(error) if fault::is_busy(&error) => {}
+                Err(error) if sqlite_error::is_busy(&error) => {}
                 other => return other.map_err(GivenUp::Failed),
             }
             let waited = started.elapsed();

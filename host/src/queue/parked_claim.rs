@@ -12,19 +12,19 @@ use tokio::sync::oneshot;
 use super::{Claim, Claims, StoreError};
 
 /// Where the answer to a standing claim goes.
-pub type StandingAnswer = oneshot::Sender<Result<Claims, StoreError>>;
+pub type ParkedAnswer = oneshot::Sender<Result<Claims, StoreError>>;
 
 /// Both sides' hold on one claim: whoever takes it first, takes it from the other.
 #[derive(Clone)]
-pub struct StandingClaim(Arc<Mutex<State>>);
+pub struct ParkedClaim(Arc<Mutex<State>>);
 
 enum State {
-    Open(Claim, StandingAnswer),
+    Open(Claim, ParkedAnswer),
     Withdrawn,
     Taken(Instant),
 }
 
-impl StandingClaim {
+impl ParkedClaim {
     /// Makes it, and the way its answer comes.
     pub fn new(claim: Claim) -> (Self, oneshot::Receiver<Result<Claims, StoreError>>) {
         let (answer, answered) = oneshot::channel();
@@ -51,7 +51,7 @@ impl StandingClaim {
     }
 
     /// For the store: what is to be claimed, and whom to tell; `None` when it was withdrawn.
-    pub fn take(&self) -> Option<(Claim, StandingAnswer)> {
+    pub fn take(&self) -> Option<(Claim, ParkedAnswer)> {
         let mut state = self.lock();
         match mem::replace(&mut *state, State::Taken(Instant::now())) {
             State::Open(claim, answer) => Some((claim, answer)),

@@ -12,7 +12,7 @@ use crate::sandbox::state::Host;
 type Sent = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
 
 /// Links them; `linker` allows shadowing.
-pub(in crate::sandbox::imports) fn mend(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+pub(in crate::sandbox::imports) fn apply(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.instance("wasi:http/outgoing-handler@0.2.12")?.func_wrap("handle", handle)?;
     linker.instance("wasi:http/types@0.2.12")?.func_wrap("http-error-code", error_code)
 }
