@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
-    Claim, Failure, Filter, JobType, NewJob, Next, Outcome, Payload, Receipt, Retention, RetryPolicies, Status, Store,
-    Want, WorkerName, summary,
+    AttemptFailure, Claim, Filter, JobType, NewJob, Next, Outcome, Payload, Receipt, Retention, RetryPolicies, Status,
+    Store, Want, WorkerName, summary,
 };
 
 #[tokio::main]
@@ -25,7 +25,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for job in store.claim(Claim { wants, slots: 5, lease, worker: WorkerName::new("by hand") }).await?.jobs {
         let receipt = Receipt::of(&job, Duration::from_millis(3));
         if job.payload.as_deref() == Ok("3") {
-            let failure = Failure { outcome: Outcome::Failed, error: "no such mailbox".into(), next: Next::Dead };
+            let failure =
+                AttemptFailure { outcome: Outcome::Failed, error: "no such mailbox".into(), next: Next::Dead };
             store.fail(receipt, failure).await?;
         } else {
             store.complete(receipt, "{}".into(), Vec::new()).await?;
