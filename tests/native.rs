@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, SqliteStore, WorkerOptions as Database};
+use jobq::queue::sqlite::{OpenMode, QueueOptions as Database, SqliteStore};
 use jobq::queue::{Id, Job, JobType, NewJob, Outcome, Payload, RetryPolicy, Status, Store};
 use jobq::sandbox::{FollowUp, Limits};
 use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};

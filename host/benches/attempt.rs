@@ -8,7 +8,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
-use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Options, Sandbox, Tap};
+use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap};
 use jobq::worker::{Rule, decide};
 
 fn decision(criterion: &mut Criterion) {
@@ -25,7 +25,7 @@ fn decision(criterion: &mut Criterion) {
 fn instance(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let rule = Rule::default();
-    let sandbox = Sandbox::new(Options { slots: 1, max_memory: rule.limits.memory }).expect("a sandbox");
+    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: rule.limits.memory }).expect("a sandbox");
     let cache = tempfile::tempdir().expect("a directory");
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
     let mut group = criterion.benchmark_group("instantiate and call");

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::queue::sqlite::{OpenMode, SqliteStore, WorkerOptions as Database};
+use jobq::queue::sqlite::{OpenMode, QueueOptions as Database, SqliteStore};
 use jobq::queue::{Backoff, Due, Filter, JobType, NewJob, Payload, RetryPolicy, Status, Store, Timestamp};
 use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@ use jobq::sandbox::GuestOutcome;
 
 use super::support::{MIB, Run};
 
-fn assert_out_of_memory(outcome: &Outcome, figures: &str) {
-    let Outcome::OutOfMemory(text) = outcome else { panic!("{outcome:?}") };
+fn assert_out_of_memory(outcome: &GuestOutcome, figures: &str) {
+    let GuestOutcome::OutOfMemory(text) = outcome else { panic!("{outcome:?}") };
     assert!(text.contains(figures), "{text}");
 }
 
@@ -19,7 +19,7 @@ async fn a_guest_that_wants_too_much_is_out_of_memory() {
 #[tokio::test]
 async fn a_guest_within_its_limit_is_not() {
     let report = Run::guest("hog", r#"{"mib":20}"#).alone().await;
-    assert_eq!(report.outcome, Outcome::Completed("20".into()));
+    assert_eq!(report.outcome, GuestOutcome::Completed("20".into()));
     assert!(report.peak_memory >= 20 * MIB as u64 && report.peak_memory < 40 * MIB as u64, "{report:?}");
 }
 
@@ -39,7 +39,7 @@ fn growing(memories: &str, grow: &str, end: &str) -> Run {
 async fn a_refused_growth_that_the_guest_can_live_with_is_no_failure() {
     let run = growing("", "(drop (memory.grow (i32.const 160)))", "").memory(32 * MIB);
     let report = run.alone().await;
-    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(String::new()));
     assert_eq!(report.peak_memory, 30 * MIB as u64 + (64 << 10));
 }
 
@@ -74,7 +74,7 @@ async fn tables_count_as_memory() {
 /// A guest that asks until it is refused, and tells how much it got.
 async fn got(name: &str, memory: usize) -> usize {
     let (report, _) = Run::guest(name, "{}").memory(memory).beside_a_neighbour().await;
-    let Outcome::Completed(got) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Completed(got) = &report.outcome else { panic!("{report:?}") };
     assert!(report.peak_memory <= memory as u64, "{report:?}");
     got.parse().expect("a number")
 }
@@ -100,7 +100,7 @@ async fn a_guest_finds_nothing_of_the_one_before_it() {
         (memory.fill (i32.const 1024) (i32.const 0xff) (i32.const 13000000))";
     let run = Run::handler_doing("(global $at (mut i32) (i32.const 4096))", check_and_soil);
     for _ in 0..200 {
-        assert_eq!(run.alone().await.outcome, Outcome::Completed(String::new()));
+        assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(String::new()));
     }
 }
 
@@ -124,7 +124,7 @@ async fn a_memory_that_begins_over_the_limit_is_out_of_memory() {
 async fn absurd_growths_do_not_make_room() {
     let grow = "(drop (memory.grow (i32.const 160))) (drop (memory.grow (i32.const 0x7fffffff)))";
     let report = growing("", grow, "").memory(32 * MIB).alone().await;
-    assert_eq!(report.outcome, Outcome::Completed(String::new()));
+    assert_eq!(report.outcome, GuestOutcome::Completed(String::new()));
     assert_eq!(report.peak_memory, 30 * MIB as u64 + (64 << 10));
 }
 
@@ -132,13 +132,13 @@ async fn absurd_growths_do_not_make_room() {
 async fn a_maximum_that_the_guest_set_itself_is_not_our_refusal() {
     let run = growing("(memory $own 1 2)", "(drop (memory.grow $own (i32.const 160)))", "unreachable");
     let report = run.alone().await;
-    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }
 
 #[tokio::test]
 async fn endless_recursion_is_a_trap() {
     let (report, _) = Run::guest("recurse", "{}").beside_a_neighbour().await;
-    let Outcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
+    let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
     assert!(text.contains("call stack exhausted"), "{text}");
     assert!(text.len() < 16 << 10, "{} bytes", text.len());
 }
@@ -146,11 +146,11 @@ async fn endless_recursion_is_a_trap() {
 #[tokio::test]
 async fn handles_have_an_end() {
     let (report, _) = Run::guest("leak_handles", "{}").beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }
 
 #[tokio::test]
 async fn no_call_fills_the_memory_of_the_host() {
     let (report, _) = Run::guest("random_flood", "{}").beside_a_neighbour().await;
-    assert!(matches!(report.outcome, Outcome::Trapped(_)), "{report:?}");
+    assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use jobq::sandbox::{Grants, GuestOutcome, Metering, Options, Sandbox, Tap, componentize};
+use jobq::sandbox::{Grants, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap, componentize};
 use wasmtime::component::Component;
 
 use super::support::{MIB, PATIENCE, Taken, ample, call, file, handler_doing};
 
 fn small() -> (Arc<Sandbox>, impl Fn(&[u8]) -> jobq::sandbox::Plugin) {
-    let sandbox = Arc::new(Sandbox::new(Options { slots: 2, max_memory: 64 * MIB }).expect("a sandbox"));
+    let sandbox = Arc::new(Sandbox::new(SandboxOptions { slots: 2, max_memory: 64 * MIB }).expect("a sandbox"));
     let load = {
         let sandbox = Arc::clone(&sandbox);
         move |wasm: &[u8]| {
@@ -88,7 +88,7 @@ async fn one_that_waits_for_a_slot_can_be_stopped() {
 #[test]
 fn settings_have_one_hash_and_every_engine_its_own() {
     let hash = |max_memory, metering| {
-        let sandbox = Sandbox::new(Options { slots: 2, max_memory }).expect("a sandbox");
+        let sandbox = Sandbox::new(SandboxOptions { slots: 2, max_memory }).expect("a sandbox");
         sandbox.settings_hash(metering).expect("an engine")
     };
     assert_eq!(hash(64 * MIB, Metering::Fuel), hash(128 * MIB, Metering::Fuel));

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobq::sandbox::{
-    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, LoadError, Metering, Options, Plugin,
-    Report, Sandbox, Source, Tap, componentize,
+    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, LoadError, Metering, Plugin, Report,
+    Sandbox, SandboxOptions, Source, Tap, componentize,
 };
 use wasmtime::component::Component;
 use wit_component::{DecodedWasm, StringEncoding, embed_component_metadata};
@@ -20,7 +20,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One sandbox, so that all tests are neighbours of each other.
 pub(super) static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::new(Options { slots: 64, max_memory: 256 * MIB }).expect("a sandbox"));
+    LazyLock::new(|| Sandbox::new(SandboxOptions { slots: 64, max_memory: 256 * MIB }).expect("a sandbox"));
 
 /// Limits that no honest guest meets.
 pub(super) fn ample(metering: Metering) -> Limits {
