@@ -18,6 +18,16 @@ async fn what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
+async fn only_a_running_job_counts_as_running() {
+    for status in Status::ALL {
+        let queue = Queue::fresh();
+        assert!(!queue.store.has_running().await.unwrap());
+        queue.standing(status).await;
+        assert_eq!(queue.store.has_running().await.unwrap(), status == Status::Running, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn jobs_that_come_due_within_a_time_are_counted() {
     let queue = Queue::fresh();
     for delay in [Duration::ZERO, HOUR, HOUR, 3 * HOUR] {

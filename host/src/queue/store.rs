@@ -143,6 +143,9 @@ pub trait Store: Send + Sync + 'static {
     /// What a job's attempts logged, in order, after the first `skip` lines.
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError>;
 
+    /// Whether any job is running, under whatever worker. Cheap.
+    async fn has_running(&self) -> Result<bool, StoreError>;
+
     /// How many jobs stand in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 

@@ -163,6 +163,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     let (findings, _) = rescue::look(db, workers, over, 9).unwrap().unwrap();
     rescue::rescue(db, &RetryPolicies::default(), &findings, over, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
+    counts::has_running(db).unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
     let retention = Retention { completed: all, cancelled: all, dead: all };

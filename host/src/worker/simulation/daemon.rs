@@ -43,8 +43,11 @@ pub(super) struct Daemon {
     /// Guests that started: what a worker's file tells after its death.
     pub(super) notes: BTreeSet<Key>,
     pub(super) stopping: Option<Stopping>,
+    pub(super) started_at: Duration,
     pub(super) frozen_until: Option<Duration>,
     pub(super) next_wake: Option<Duration>,
+    /// When the next heartbeat begins. Another one that is scheduled was brought forward.
+    pub(super) next_beat: Option<Duration>,
     pub(super) actions: Vec<Action>,
     /// The last time it started something, or could not have.
     pub(super) busy_since: Duration,
@@ -77,8 +80,10 @@ impl Daemon {
             promises: BTreeMap::new(),
             notes: BTreeSet::new(),
             stopping: None,
+            started_at: Duration::ZERO,
             frozen_until: None,
             next_wake: None,
+            next_beat: None,
             actions: Vec::new(),
             busy_since: Duration::ZERO,
         }

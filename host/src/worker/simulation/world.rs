@@ -25,6 +25,9 @@ use crate::worker::{JobTypeOptions, reaper};
 /// A free slot and a due job that it may take must not stand beside each other for longer.
 const LOOK: Duration = Duration::from_millis(160);
 
+/// How long the jobs of a dead daemon may wait for another one to rescue them.
+const RESCUE: Duration = Duration::from_secs(1);
+
 /// How long after a trouble of the store nobody is blamed for being slow.
 const RECOVERY: Duration = Duration::from_secs(6);
 
@@ -55,7 +58,8 @@ enum Answer {
     Claim(u64, Instant, Option<Claims>),
     Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
     StaleLease(Option<Vec<StaleLease>>),
-    Rescue(Option<usize>),
+    /// How many jobs were rescued, and whether any job runs now.
+    Rescue(Option<(usize, bool)>),
     End(Box<Claimed>, Verdict, bool),
     Release(Vec<Lease>, bool),
 }
@@ -125,8 +129,8 @@ pub(super) struct World<'s> {
     daemons: Vec<Option<Daemon>>,
     /// Counts the lives of each daemon.
     lives: Vec<u32>,
-    /// The start notes of processes that died and were not reaped.
-    dead_workers: BTreeMap<WorkerName, BTreeSet<Key>>,
+    /// Processes that died and whose jobs were not rescued yet.
+    dead_workers: BTreeMap<WorkerName, DeadWorker>,
     /// Every guest that ever started.
     started: BTreeSet<Key>,
     locked_until: Duration,
@@ -139,6 +143,13 @@ pub(super) struct World<'s> {
     /// Jobs that a daemon has leased without hearing of it.
     orphans: BTreeSet<Id>,
     verbose: bool,
+}
+
+/// What a process left behind when it died.
+struct DeadWorker {
+    /// Its start notes.
+    notes: BTreeSet<Key>,
+    died_at: Duration,
 }
 
 type Check = Result<(), String>;
@@ -400,7 +411,7 @@ impl<'s> World<'s> {
         let (slots, wall, now) = (self.script.slots[daemon], self.system_time(), self.instant());
         self.trace(|| format!("{name} starts"));
         let mut process = Daemon::new(name, self.script, slots, wall, now);
-        process.busy_since = self.now;
+        (process.started_at, process.busy_since) = (self.now, self.now);
         self.daemons[daemon] = Some(process);
         self.schedule_in(daemon, Duration::ZERO, ProcessEvent::Wake);
         self.call(daemon, Call::Rescue(false));
@@ -409,7 +420,7 @@ impl<'s> World<'s> {
     fn kill(&mut self, daemon: usize, down: Duration) {
         let Some(process) = self.daemons[daemon].take() else { return };
         self.lives[daemon] += 1;
-        self.dead_workers.insert(process.name, process.notes);
+        self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
         self.schedule(self.now + down, WorldEvent::Restart(daemon));
     }
 
@@ -453,9 +464,13 @@ impl<'s> World<'s> {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
         match own {
-            ProcessEvent::Notice => process.dispatch.take(Event::Changed, now),
+            ProcessEvent::Notice => {
+                process.dispatch.take(Event::Changed, now);
+                self.end_idle_pause(daemon);
+            }
             ProcessEvent::Wake => process.next_wake = None,
-            ProcessEvent::Beat => self.beat(daemon),
+            ProcessEvent::Beat if process.next_beat.is_some_and(|next| next <= self.now) => self.beat(daemon),
+            ProcessEvent::Beat => return Ok(()),
             ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, call),
             ProcessEvent::Answer(answer) => return self.answered(daemon, answer),
             ProcessEvent::FirstPoll(job) => self.start_attempt(daemon, *job)?,
@@ -609,6 +624,7 @@ impl<'s> World<'s> {
     fn beat(&mut self, daemon: usize) {
         let (wall, now) = (self.system_time(), self.instant());
         let Some(process) = &mut self.daemons[daemon] else { return };
+        process.next_beat = None;
         let beat = process.heartbeat.beat(wall, now);
         if beat.jump.is_some() {
             process.dispatch.take(Event::Changed, now);
@@ -671,7 +687,7 @@ impl<'s> World<'s> {
             return Err(format!("I13: {} left {} jobs running", process.name, left));
         }
         if left > 0 {
-            self.dead_workers.insert(process.name, process.notes);
+            self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
         }
         Ok(())
     }
@@ -727,7 +743,8 @@ impl<'s> World<'s> {
             }
             Call::Rescue(rescues_expired) => {
                 let rescued = if runs { self.rescue(rescues_expired, asked)? } else { Vec::new() };
-                (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
+                let answer = (rescued.len(), self.table.has_running());
+                (Answer::Rescue(heard.then_some(answer)), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
                 if runs {
@@ -766,7 +783,8 @@ impl<'s> World<'s> {
         let living: BTreeMap<&WorkerName, &BTreeSet<Key>> =
             self.daemons.iter().flatten().map(|process| (&process.name, &process.notes)).collect();
         let has_started = |lease: &Lease| {
-            let notes = dead_workers.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
+            let notes =
+                dead_workers.get(&lease.worker).map(|dead| &dead.notes).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
         let gone = Gone {
@@ -801,6 +819,7 @@ impl<'s> World<'s> {
                     process.promises.insert(key(&job.lease), asked + LEASE);
                 }
                 process.dispatch.take(Event::Claimed(number, claims), now);
+                self.end_idle_pause(daemon);
                 for key in earlier {
                     self.stop_soon(daemon, key, Duration::ZERO);
                 }
@@ -824,11 +843,15 @@ impl<'s> World<'s> {
                 self.stale(daemon, stale.unwrap_or_default());
                 self.after_check(daemon);
             }
-            Answer::Rescue(count) => {
-                match count {
+            Answer::Rescue(answer) => {
+                match answer {
                     None => process.heartbeat.failed(now),
-                    Some(0) => {}
-                    Some(_) => process.dispatch.take(Event::Changed, now),
+                    Some((rescued, has_running)) => {
+                        process.heartbeat.set_idle(process.leases.all().is_empty() && !has_running);
+                        if rescued > 0 {
+                            process.dispatch.take(Event::Changed, now);
+                        }
+                    }
                 }
                 self.next_beat(daemon);
             }
@@ -871,8 +894,20 @@ impl<'s> World<'s> {
     }
 
     fn next_beat(&mut self, daemon: usize) {
-        if let Some(process) = &self.daemons[daemon] {
+        if let Some(process) = &mut self.daemons[daemon] {
             let pause = process.heartbeat.pause();
+            process.next_beat = Some(self.now + pause);
+            self.schedule_in(daemon, pause, ProcessEvent::Beat);
+        }
+    }
+
+    /// A write to the queue brings the next heartbeat of an idle daemon forward.
+    fn end_idle_pause(&mut self, daemon: usize) {
+        let Some(process) = &mut self.daemons[daemon] else { return };
+        let pause = process.heartbeat.busy_pause();
+        let is_later = process.next_beat.is_some_and(|next| next > self.now + pause);
+        if process.heartbeat.is_idle() && is_later {
+            process.next_beat = Some(self.now + pause);
             self.schedule_in(daemon, pause, ProcessEvent::Beat);
         }
     }

@@ -41,6 +41,7 @@ impl World<'_> {
             self.reset_busy_since();
             return Ok(());
         }
+        self.check_dead_workers()?;
         let timestamp = self.timestamp();
         let due: Vec<bool> = TYPES.iter().map(|kind| self.table.has_due(kind.name, timestamp)).collect();
         let now = self.now;
@@ -63,6 +64,22 @@ impl World<'_> {
                     TYPES[kind].name,
                     process.dispatch
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A crash costs less than [`RESCUE`] where another daemon runs.
+    fn check_dead_workers(&self) -> Check {
+        let able_since = |process: &Daemon| process.frozen_until.unwrap_or_default().max(process.started_at);
+        let running = self.daemons.iter().flatten().filter(|process| process.stopping.is_none());
+        let Some(able_since) = running.map(able_since).min() else { return Ok(()) };
+        for (name, dead) in &self.dead_workers {
+            let waited = self.now.saturating_sub(dead.died_at.max(able_since));
+            let is_left =
+                |job: &queue::Job| job.status == Status::Running && job.worker.as_deref() == Some(name.as_str());
+            if waited > RESCUE && self.table.jobs().any(is_left) {
+                return Err(format!("rescue: the jobs of {name}, which died, have been running for {waited:?}"));
             }
         }
         Ok(())
