@@ -162,6 +162,7 @@ impl Dispatcher {
             None => {
                 self.machine.take(Event::NotStarted(job.job_type), Instant::now());
                 self.perform(Action::Release(vec![job.lease]));
+                self.act();
             }
         }
     }

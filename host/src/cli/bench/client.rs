@@ -99,8 +99,8 @@ async fn measure(
     let jobs = args.jobs.get();
 
     let before = disk::syncs_per_second(workspace).await?;
-    let home = pool::home(workspace)?;
-    let store = pool::open(home.path(), args.durability)?;
+    let queue_dir = pool::queue_dir(workspace)?;
+    let store = pool::open(queue_dir.path(), args.durability)?;
     let enqueue = enqueue(&store, workload, jobs).await?;
     store.close().await;
 

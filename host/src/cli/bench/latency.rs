@@ -77,7 +77,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ForeignWriterArgs {
     /// The directory of the queue
-    home: PathBuf,
+    queue_dir: PathBuf,
     durability: Durability,
     samples: usize,
 }
@@ -125,7 +125,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 
 /// The other process: enqueues timed jobs, one after the other.
 pub(in crate::cli) fn run_foreign_writer(args: &ForeignWriterArgs, context: &Context) -> anyhow::Result<Code> {
-    let foreign = sql::Connection::open(args.home.join(pool::DATABASE))?;
+    let foreign = sql::Connection::open(args.queue_dir.join(pool::DATABASE))?;
     foreign.busy_timeout(BUSY_TIMEOUT)?;
     foreign.pragma_update(None, "synchronous", args.durability.word())?;
     context.block_on(async {
@@ -211,10 +211,10 @@ impl Bench<'_> {
     }
 
     async fn other_process(&self) -> anyhow::Result<Percentiles> {
-        let (home, samples) = (self.bench_pool.home().canonicalize()?, self.args.samples.to_string());
-        let home = home.display().to_string();
-        let args = ["bench", "foreign-writer", &home, self.args.durability.word(), &samples];
-        ChildProcess::start(self.bench_pool.home(), &args)?.end().await?;
+        let (queue_dir, samples) = (self.bench_pool.queue_dir().canonicalize()?, self.args.samples.to_string());
+        let queue_dir = queue_dir.display().to_string();
+        let args = ["bench", "foreign-writer", &queue_dir, self.args.durability.word(), &samples];
+        ChildProcess::start(self.bench_pool.queue_dir(), &args)?.end().await?;
         self.collect().await
     }
 

@@ -78,12 +78,12 @@ async fn measure(args: &Args, workspace: &Path) -> anyhow::Result<(Report, Deliv
     let noop = Workload::noop(filler(100)?)?;
     let mut plugins = shipped();
     plugins.push((noop.job_type.to_string(), noop.wasm.clone()));
-    let home = DaemonDir::create(workspace, "daemon", &plugins).await?;
-    let daemon = home.start_cached().await?;
+    let daemon_dir = DaemonDir::create(workspace, "daemon", &plugins).await?;
+    let daemon = daemon_dir.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
     let idle = daemon.usage()?;
 
-    let store = Arc::new(pool::open(home.dir(), Durability::Full)?);
+    let store = Arc::new(pool::open(daemon_dir.dir(), Durability::Full)?);
     let (jobs, started) = (args.load.jobs.get(), Instant::now());
     args.load.enqueue(&store, None, &noop).await?;
     await_completions(&store, jobs as u64).await?;

@@ -122,13 +122,13 @@ async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyh
 
 /// A directory with a queue that is filled in this way.
 async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Workload, workspace: &Path) -> anyhow::Result<TempDir> {
-    let home = pool::home(workspace)?;
+    let queue_dir = pool::queue_dir(workspace)?;
     if let Some(kind) = kind {
-        let (options, job_type) = (pool::store_options(home.path(), args.durability), noop.job_type.clone());
+        let (options, job_type) = (pool::store_options(queue_dir.path(), args.durability), noop.job_type.clone());
         let rows = args.rows.get();
         tokio::task::spawn_blocking(move || fill(&options, kind, &job_type, rows)).await??;
     }
-    Ok(home)
+    Ok(queue_dir)
 }
 
 fn report<const N: usize>(

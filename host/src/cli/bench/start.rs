@@ -76,14 +76,14 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 
 async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Result<Starts> {
     let copies: Vec<Plugin> = (0..plugins).map(|number| (format!("noop{number}"), copy(number))).collect();
-    let home = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
+    let daemon_dir = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
     let (mut cold, mut cached) = (Vec::new(), Vec::new());
     for run in 0..runs {
         if run > 0 {
-            home.clear_cache()?;
+            daemon_dir.clear_cache()?;
         }
-        cold.push(start(&home).await?);
-        cached.push(start(&home).await?);
+        cold.push(start(&daemon_dir).await?);
+        cached.push(start(&daemon_dir).await?);
     }
     let of = |starts: &[Started], figure: fn(&Started) -> f64| median(starts.iter().map(figure));
     let ready = |started: &Started| started.ready.as_secs_f64() * 1e3;
@@ -97,8 +97,8 @@ async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Resul
     })
 }
 
-async fn start(home: &DaemonDir) -> anyhow::Result<Started> {
-    let (daemon, started) = home.start().await?;
+async fn start(daemon_dir: &DaemonDir) -> anyhow::Result<Started> {
+    let (daemon, started) = daemon_dir.start().await?;
     daemon.stop().await?;
     Ok(started)
 }

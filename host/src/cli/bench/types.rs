@@ -200,7 +200,7 @@ impl Bench<'_> {
 
     /// How long the jobs that do nothing take when another connection adds them.
     async fn time_enqueued_elsewhere(&self, bench_pool: &BenchPool) -> anyhow::Result<Duration> {
-        let foreign = Arc::new(pool::open(bench_pool.home(), self.args.durability)?);
+        let foreign = Arc::new(pool::open(bench_pool.queue_dir(), self.args.durability)?);
         let batch = NonZeroUsize::new(BATCH).unwrap_or(NonZeroUsize::MIN);
         let load = Load { jobs: self.args.jobs, outstanding: NonZeroUsize::MIN, batch };
         let (ended, started) = (bench_pool.pool.recorded(), Instant::now());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::script::{Script, TYPES};
 use crate::queue::{Claim, Claimed, JobRef, JobType, Lease, WorkerName};
-use crate::worker::machine::dispatch::{Action, Capacity, Dispatch};
+use crate::worker::machine::dispatch::{Action, Capacity, Dispatch, Event};
 use crate::worker::machine::heartbeat::Heartbeat;
 use crate::worker::machine::leases::Leases;
 use crate::worker::machine::shutdown::Shutdown;
@@ -49,6 +49,8 @@ pub(super) struct Daemon {
     /// When the next heartbeat begins. Another one that is scheduled was brought forward.
     pub(super) next_beat: Option<Duration>,
     pub(super) actions: Vec<Action>,
+    /// Whether an event has reached the dispatcher since it last acted.
+    pub(super) must_act: bool,
     /// The last time it started something, or could not have.
     pub(super) busy_since: Duration,
 }
@@ -85,8 +87,15 @@ impl Daemon {
             next_wake: None,
             next_beat: None,
             actions: Vec::new(),
+            must_act: true,
             busy_since: Duration::ZERO,
         }
+    }
+
+    /// Passes an event to the dispatcher.
+    pub(super) fn take(&mut self, event: Event, now: Instant) {
+        self.dispatch.take(event, now);
+        self.must_act = true;
     }
 
     pub(super) fn running_of(&self, kind: usize) -> usize {

@@ -80,8 +80,8 @@ enum ProcessEvent {
     Wake,
     Beat,
     /// The store takes a call that was made at this instant.
-    Call(Instant, Call),
-    Answer(Answer),
+    Call(Instant, Box<Call>),
+    Answer(Box<Answer>),
     /// The task of an attempt is polled for the first time.
     FirstPoll(Box<Claimed>),
     GuestEnds(Key),
@@ -382,7 +382,7 @@ impl<'s> World<'s> {
         let claims = self.table.claim(&claim, self.timestamp());
         let delay = self.micros(20..5_000);
         let answer = Answer::Claim(number, self.instant(), Some(claims));
-        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
     }
 
     /// Everybody notices a change of the queue, a little later.
@@ -432,7 +432,7 @@ impl<'s> World<'s> {
         }
         let machine = Shutdown::begin(grace, now);
         process.stopping = Some(Stopping { machine, since, grace, down, has_closed: false });
-        process.dispatch.take(Event::Stop, now);
+        process.take(Event::Stop, now);
         self.act(daemon);
         self.schedule_in(daemon, grace, ProcessEvent::StopTick);
     }
@@ -445,7 +445,7 @@ impl<'s> World<'s> {
             true => _ = process.capacity.types.insert(name, TYPES[kind].limit.unwrap_or(process.capacity.slots)),
             false => _ = process.capacity.types.remove(&name),
         }
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
+        process.take(Event::Capacity(process.capacity.clone()), now);
         process.busy_since = self.now;
         self.act(daemon);
     }
@@ -454,7 +454,7 @@ impl<'s> World<'s> {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return };
         process.capacity.slots = slots;
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
+        process.take(Event::Capacity(process.capacity.clone()), now);
         self.act(daemon);
     }
 
@@ -465,14 +465,14 @@ impl<'s> World<'s> {
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
         match own {
             ProcessEvent::Notice => {
-                process.dispatch.take(Event::Changed, now);
+                process.take(Event::Changed, now);
                 self.end_idle_pause(daemon);
             }
-            ProcessEvent::Wake => process.next_wake = None,
+            ProcessEvent::Wake => (process.next_wake, process.must_act) = (None, true),
             ProcessEvent::Beat if process.next_beat.is_some_and(|next| next <= self.now) => self.beat(daemon),
             ProcessEvent::Beat => return Ok(()),
-            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, call),
-            ProcessEvent::Answer(answer) => return self.answered(daemon, answer),
+            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, *call),
+            ProcessEvent::Answer(answer) => return self.answered(daemon, *answer),
             ProcessEvent::FirstPoll(job) => self.start_attempt(daemon, *job)?,
             ProcessEvent::GuestEnds(key) => self.guest_ends(daemon, key, None),
             ProcessEvent::StopGuest(key) => self.stop_guest(daemon, key),
@@ -482,23 +482,24 @@ impl<'s> World<'s> {
         self.stop_if_ended(daemon)
     }
 
+    /// Lets the dispatcher act if an event has reached it.
     fn act(&mut self, daemon: usize) {
         let now = self.instant();
-        loop {
-            let Some(process) = &mut self.daemons[daemon] else { return };
+        let mut has_acted = false;
+        while let Some(process) = self.daemons[daemon].as_mut().filter(|process| process.must_act) {
+            process.must_act = false;
+            has_acted = true;
             let mut actions = std::mem::take(&mut process.actions);
             process.dispatch.act(now, &mut actions);
-            let is_done = actions.is_empty();
             for action in actions.drain(..) {
                 self.perform(daemon, action);
             }
             let Some(process) = &mut self.daemons[daemon] else { return };
             process.actions = actions;
-            if is_done {
-                break;
-            }
         }
-        self.arm(daemon);
+        if has_acted {
+            self.arm(daemon);
+        }
     }
 
     /// Sees to it that the dispatcher wakes when it wants to.
@@ -521,7 +522,7 @@ impl<'s> World<'s> {
             Action::Park(number, claim) => process.parked = Some((number, claim)),
             Action::Withdraw(number) => {
                 if process.parked.take().is_some() {
-                    process.dispatch.take(Event::Withdrawn(number), now);
+                    process.take(Event::Withdrawn(number), now);
                 }
             }
             Action::Start(job) => {
@@ -551,11 +552,11 @@ impl<'s> World<'s> {
             Start::Lost => {
                 process.open -= 1;
                 process.leases.remove(&job.lease);
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 return Ok(());
             }
             Start::TooLate => {
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 self.call(daemon, Call::Release(vec![job.lease]));
                 return Ok(());
             }
@@ -603,7 +604,7 @@ impl<'s> World<'s> {
             93..97 => End::Trapped(String::new()),
             _ => End::TimedOut(String::new()),
         });
-        process.dispatch.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
+        process.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
         let verdict = decide(end, job.attempt, job.max_attempts, &self.type_options, 0.5);
         self.call(daemon, Call::End(Box::new(job), verdict));
     }
@@ -627,7 +628,7 @@ impl<'s> World<'s> {
         process.next_beat = None;
         let beat = process.heartbeat.beat(wall, now);
         if beat.jump.is_some() {
-            process.dispatch.take(Event::Changed, now);
+            process.take(Event::Changed, now);
         }
         let leases = process.leases.all();
         if leases.is_empty() {
@@ -696,7 +697,7 @@ impl<'s> World<'s> {
 
     fn call(&mut self, daemon: usize, call: Call) {
         let (asked, delay) = (self.instant(), self.micros(10..4_000));
-        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, call));
+        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, Box::new(call)));
     }
 
     /// Runs a call as one transaction, unless the store is in trouble.
@@ -704,7 +705,7 @@ impl<'s> World<'s> {
         if self.locked_until > self.now {
             self.schedule(
                 self.locked_until,
-                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, call)),
+                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, Box::new(call))),
             );
             return Ok(());
         }
@@ -715,7 +716,7 @@ impl<'s> World<'s> {
             self.notify_all();
         }
         let delay = self.micros(10..4_000);
-        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
         Ok(())
     }
 
@@ -818,7 +819,7 @@ impl<'s> World<'s> {
                     earlier.extend(process.leases.add(&job.lease, asked, LEASE));
                     process.promises.insert(key(&job.lease), asked + LEASE);
                 }
-                process.dispatch.take(Event::Claimed(number, claims), now);
+                process.take(Event::Claimed(number, claims), now);
                 self.end_idle_pause(daemon);
                 for key in earlier {
                     self.stop_soon(daemon, key, Duration::ZERO);
@@ -849,7 +850,7 @@ impl<'s> World<'s> {
                     Some((rescued, has_running)) => {
                         process.heartbeat.set_idle(process.leases.all().is_empty() && !has_running);
                         if rescued > 0 {
-                            process.dispatch.take(Event::Changed, now);
+                            process.take(Event::Changed, now);
                         }
                     }
                 }
@@ -862,14 +863,22 @@ impl<'s> World<'s> {
             }
             Answer::End(job, verdict, false) => {
                 let asked = now;
-                self.schedule_in(daemon, Duration::from_millis(50), ProcessEvent::Call(asked, Call::End(job, verdict)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(50),
+                    ProcessEvent::Call(asked, Box::new(Call::End(job, verdict))),
+                );
             }
             Answer::Release(leases, true) => {
                 process.open -= 1;
                 leases.iter().for_each(|lease| process.leases.remove(lease));
             }
             Answer::Release(leases, false) => {
-                self.schedule_in(daemon, Duration::from_millis(100), ProcessEvent::Call(now, Call::Release(leases)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(100),
+                    ProcessEvent::Call(now, Box::new(Call::Release(leases))),
+                );
             }
         }
         self.act(daemon);
