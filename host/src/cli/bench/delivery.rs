@@ -55,7 +55,7 @@ impl Delivery {
         match deliveries.into_iter().find_map(|delivery| delivery.problem) {
             None => Ok(()),
             Some(problem) => {
-                let message = format!("not every job was done exactly once, so the figures mean nothing: {problem}");
+                let message = format!("not every job was done exactly once, so the figures are worthless: {problem}");
                 Err(Failure::new(Code::Unexpected, message).into())
             }
         }
