@@ -10,7 +10,7 @@ use crate::config::{self, Environment, Settings};
 /// The input file.
 const SALES: &str = include_str!("../../../../examples/data/sales.csv");
 
-const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that all of it finished within seconds.
+const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that everything ends within seconds.
 
 [defaults]
 timeout = "10s"

@@ -1,4 +1,4 @@
-//! The world of one history: the clock, the store and what fails, and the order of events.
+//! The environment of one history: the clock, the store and its failures, and the event queue.
 
 mod checks;
 
@@ -22,22 +22,22 @@ use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
 use crate::worker::{JobTypeOptions, reaper};
 
-/// A free slot and a due job that it may take must not stand beside each other for longer.
-const LOOK: Duration = Duration::from_millis(160);
+/// How long a slot may stay free while a due job could use it.
+const MAX_IDLE_SLOT: Duration = Duration::from_millis(160);
 
-/// How long the jobs of a dead daemon may wait for another one to rescue them.
-const RESCUE: Duration = Duration::from_secs(1);
+/// How long the jobs of a dead daemon may wait until another daemon rescues them.
+const MAX_RESCUE_DELAY: Duration = Duration::from_secs(1);
 
-/// How long after a trouble of the store nobody is blamed for being slow.
+/// How long after a failure the checks of delays are suspended.
 const RECOVERY: Duration = Duration::from_secs(6);
 
-/// How long after the end of a script every job must have ended.
+/// How long after the end of the script every job must have ended.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long a guest that hangs may run.
+/// The timeout of a guest that hangs.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A history that takes more has a loop that does nothing.
+/// A history with more steps than this is in an endless loop.
 const MOST_STEPS: u64 = 60_000;
 
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
@@ -47,13 +47,13 @@ enum Call {
     Claim(u64, Claim),
     Renew(Vec<Lease>),
     StaleLease(Vec<Lease>),
-    /// Whether expired leases are judged too.
+    /// Whether expired leases are rescued too.
     Rescue(bool),
     End(Box<Claimed>, Verdict),
     Release(Vec<Lease>),
 }
 
-/// The store's answer; `None` where the call failed.
+/// The answer to a call. `None`: it failed.
 enum Answer {
     Claim(u64, Instant, Option<Claims>),
     Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
@@ -66,7 +66,7 @@ enum Answer {
 
 enum WorldEvent {
     Input(usize),
-    /// Trouble of the store, or the script, is over.
+    /// The script is over: everything must recover from here on.
     Recover,
     Check,
     Restart(usize),
@@ -74,15 +74,15 @@ enum WorldEvent {
     Of(usize, u32, ProcessEvent),
 }
 
-/// WorldEvent process_event within a process; forgotten when it dies.
+/// An event within a process. It is dropped if the process has died.
 enum ProcessEvent {
     Notice,
     Wake,
     Beat,
-    /// The store takes a call that was made at this instant.
+    /// The store executes a call that was made at this instant.
     Call(Instant, Box<Call>),
     Answer(Box<Answer>),
-    /// The task of an attempt is polled for the first time.
+    /// The task of an attempt runs for the first time.
     FirstPoll(Box<Claimed>),
     GuestEnds(Key),
     StopGuest(Key),
@@ -112,13 +112,13 @@ impl Ord for Scheduled {
     }
 }
 
-/// One history under way.
+/// A running history.
 pub(super) struct World<'s> {
     script: &'s Script,
     rng: Rng,
     base: Instant,
     now: Duration,
-    /// How far the wall clock is from the right time, in milliseconds, and the furthest it has been.
+    /// The offset of the wall clock in milliseconds, and the largest so far.
     clock: (i64, i64),
     events: BinaryHeap<Reverse<Scheduled>>,
     number: u64,
@@ -127,7 +127,7 @@ pub(super) struct World<'s> {
     type_options: JobTypeOptions,
     ids: Vec<Id>,
     daemons: Vec<Option<Daemon>>,
-    /// Counts the lives of each daemon.
+    /// How often each daemon was started or ended.
     lives: Vec<u32>,
     /// Processes that died and whose jobs were not rescued yet.
     dead_workers: BTreeMap<WorkerName, DeadWorker>,
@@ -137,10 +137,10 @@ pub(super) struct World<'s> {
     failing_until: Duration,
     losing_until: Duration,
     trouble_until: Duration,
-    /// The same of what keeps daemons from renewing.
+    /// The end of the last failure that keeps daemons from renewing leases.
     stalled_until: Duration,
     clock_set_at: Option<Instant>,
-    /// Jobs that a daemon has leased without hearing of it.
+    /// Jobs that a daemon has claimed without receiving the answer.
     orphans: BTreeSet<Id>,
     verbose: bool,
 }
@@ -155,7 +155,7 @@ struct DeadWorker {
 type Check = Result<(), String>;
 
 impl<'s> World<'s> {
-    /// Runs a script to its end and tells how many steps that took.
+    /// Runs a script to its end and returns the number of steps.
     pub(super) fn run(script: &'s Script, verbose: bool) -> Result<u64, String> {
         let mut world = Self::new(script, verbose);
         for daemon in 0..script.slots.len() {
@@ -180,12 +180,12 @@ impl<'s> World<'s> {
             }
             if world.now > end + PATIENCE {
                 return Err(format!(
-                    "starved: after {PATIENCE:?} of peace not every job has ended: {}",
+                    "starved: {PATIENCE:?} after the end of the script, not every job has ended: {}",
                     world.unfinished()
                 ));
             }
         }
-        Err("starved: nothing process_event any more".into())
+        Err("starved: no event is left".into())
     }
 
     fn new(script: &'s Script, verbose: bool) -> Self {
@@ -259,7 +259,7 @@ impl<'s> World<'s> {
         }
     }
 
-    // WorldEvent process_event.
+    // Events.
 
     fn step(&mut self, what: WorldEvent) -> Check {
         match what {
@@ -328,7 +328,7 @@ impl<'s> World<'s> {
         self.stalled_until = self.stalled_until.max(until);
     }
 
-    /// Sees to it that all jobs can come to their end: every daemon runs, and the clock is past every instant it has shown.
+    /// Makes sure that all jobs can end: starts every daemon and sets the clock past every instant so far.
     fn recover(&mut self) {
         self.set_clock(self.clock.1);
         for daemon in 0..self.daemons.len() {
@@ -341,7 +341,7 @@ impl<'s> World<'s> {
     fn set_clock(&mut self, offset: i64) {
         self.clock = (offset, self.clock.1.max(offset));
         self.clock_set_at = Some(self.instant());
-        // Leases of before may be over at once, or seem to hold for long: neither is a fault of the daemons.
+        // Earlier leases may expire at once or far too late, which is not the daemons' fault.
         self.trouble_until = self.trouble_until.max(self.now + LEASE);
     }
 
@@ -371,7 +371,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Jobs that are added in the process of a daemon are claimed by what stands by there, in the same transaction.
+    /// Jobs enqueued in the process of a daemon are claimed by its parked claim in the same transaction.
     fn take_parked_claim(&mut self, daemon: usize) {
         let now = self.now;
         let Some(process) = &mut self.daemons[daemon] else { return };
@@ -385,7 +385,7 @@ impl<'s> World<'s> {
         self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
     }
 
-    /// Everybody notices a change of the queue, a little later.
+    /// Every daemon notices a change of the queue a little later.
     fn notify_all(&mut self) {
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_some() {
@@ -502,7 +502,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Sees to it that the dispatcher wakes when it wants to.
+    /// Schedules the next wake-up of the dispatcher.
     fn arm(&mut self, daemon: usize) {
         let (now, base) = (self.instant(), self.base);
         let Some(process) = &mut self.daemons[daemon] else { return };
@@ -529,9 +529,9 @@ impl<'s> World<'s> {
                 process.open += 1;
                 process.busy_since = self.now;
                 process.unpolled.insert(key(&job.lease), kind_of(&job));
-                // Now and then the runtime is held up.
-                let held_up = self.rng.u8(0..100) == 0;
-                let delay = self.micros(if held_up { 1..2_500_000 } else { 1..300 });
+                // Sometimes the runtime is delayed.
+                let is_delayed = self.rng.u8(0..100) == 0;
+                let delay = self.micros(if is_delayed { 1..2_500_000 } else { 1..300 });
                 self.schedule_in(daemon, delay, ProcessEvent::FirstPoll(Box::new(job)));
             }
             Action::Release(leases) => {
@@ -586,7 +586,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// A number from 0 to 99 that belongs to an attempt of this seed, whatever else process_event.
+    /// A number from 0 to 99 that depends only on the seed and the attempt.
     fn chance(&self, (job, token): Key) -> u32 {
         let mix = (job.seq() as u64) << 20 | token as u64;
         Rng::with_seed(self.script.seed ^ mix.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u32(0..100)
@@ -669,7 +669,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// The process ends in an orderly way.
+    /// The process ends after a shutdown.
     fn leave(&mut self, daemon: usize) -> Check {
         let Some(process) = self.daemons[daemon].take() else { return Ok(()) };
         let Some(stopping) = process.stopping else { return Ok(()) };
@@ -700,7 +700,7 @@ impl<'s> World<'s> {
         self.schedule_in(daemon, delay, ProcessEvent::Call(asked, Box::new(call)));
     }
 
-    /// Runs a call as one transaction, unless the store is in trouble.
+    /// Executes a call as one transaction, unless the store fails.
     fn execute(&mut self, daemon: usize, asked: Instant, call: Call) -> Check {
         if self.locked_until > self.now {
             self.schedule(
@@ -720,8 +720,14 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// WorldEvent a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
-    fn transact(&mut self, asked: Instant, call: Call, runs: bool, heard: bool) -> Result<(Answer, bool), String> {
+    /// Executes a call if it `runs`. Returns the answer, which is lost unless `is_answered`, and whether the queue changed.
+    fn transact(
+        &mut self,
+        asked: Instant,
+        call: Call,
+        runs: bool,
+        is_answered: bool,
+    ) -> Result<(Answer, bool), String> {
         let now = self.timestamp();
         Ok(match call {
             Call::Claim(number, claim) => {
@@ -730,36 +736,36 @@ impl<'s> World<'s> {
                 if let Some(claims) = &claims {
                     self.check_claim(&claim, claims)?;
                 }
-                if !heard {
+                if !is_answered {
                     self.orphans.extend(claims.iter().flat_map(|claims| &claims.jobs).map(|job| job.id.clone()));
                 }
-                (Answer::Claim(number, asked, claims.filter(|_| heard)), wrote)
+                (Answer::Claim(number, asked, claims.filter(|_| is_answered)), wrote)
             }
             Call::Renew(leases) => {
                 let stale = runs.then(|| self.table.renew(&leases, LEASE, now));
-                (Answer::Renew(asked, leases, stale.filter(|_| heard)), false)
+                (Answer::Renew(asked, leases, stale.filter(|_| is_answered)), false)
             }
             Call::StaleLease(leases) => {
-                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false)
+                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| is_answered)), false)
             }
             Call::Rescue(rescues_expired) => {
                 let rescued = if runs { self.rescue(rescues_expired, asked)? } else { Vec::new() };
                 let answer = (rescued.len(), self.table.has_running());
-                (Answer::Rescue(heard.then_some(answer)), !rescued.is_empty())
+                (Answer::Rescue(is_answered.then_some(answer)), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
                 if runs {
                     self.end(&job, &verdict, now);
                 }
-                // A job that is completed makes no work, so nobody needs to be told.
+                // A completed job adds no work, so no daemon needs to notice.
                 let makes_work = !matches!(verdict, Verdict::Complete(_));
-                (Answer::End(job, verdict, heard), runs && makes_work)
+                (Answer::End(job, verdict, is_answered), runs && makes_work)
             }
             Call::Release(leases) => {
                 if runs {
                     self.table.release(&leases);
                 }
-                (Answer::Release(leases, heard), runs)
+                (Answer::Release(leases, is_answered), runs)
             }
         })
     }
@@ -776,7 +782,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Ends the attempts of the dead, whose start notes are at hand, and those with leases that are over.
+    /// Ends the attempts of dead workers, using their start notes, and those with expired leases.
     fn rescue(&mut self, rescues_expired: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
         let now = self.timestamp();
         let dead: Vec<WorkerName> = self.dead_workers.keys().cloned().collect();
