@@ -24,7 +24,7 @@ pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
     AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Progress, Pruned,
-    Receipt, Recorded, Rescued, Retention, Retried, Selected, Selection, StaleLease, Want,
+    Receipt, Recorded, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
 pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};

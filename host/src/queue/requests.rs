@@ -200,6 +200,34 @@ pub enum Retried {
     NotFound,
 }
 
+/// The answer to an id that may be shortened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// The one job that it names.
+    Job(Id),
+    /// Several jobs have ids that begin with it; the first few of them in the order of their ids.
+    Ambiguous(Vec<Id>),
+    /// No job has such an id.
+    NotFound,
+}
+
+impl Resolved {
+    /// The shortest text that is taken for the beginning of an id.
+    pub const MIN_PREFIX: usize = 6;
+
+    /// How many ids an ambiguous answer lists.
+    pub const LISTED: usize = 10;
+
+    /// The answer for the ids that begin with what was asked.
+    pub(super) fn of_candidates(mut candidates: Vec<Id>) -> Self {
+        match candidates.len() {
+            0 => Self::NotFound,
+            1 => candidates.pop().map_or(Self::NotFound, Self::Job),
+            _ => Self::Ambiguous(candidates),
+        }
+    }
+}
+
 /// Which jobs a verb for many takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::{
     AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
     Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
-    Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, WorkerName,
+    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -127,6 +127,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The unfinished job that holds `key`, leaving out the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;
+
+    /// The job whose id this is or, from [`Resolved::MIN_PREFIX`] characters on, the only job whose id begins with it.
+    async fn resolve(&self, id: &Id) -> Result<Resolved, StoreError>;
 
     /// One job.
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError>;

@@ -22,8 +22,8 @@ use self::writer::{Place, Writer};
 use super::{
     AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
     Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded,
-    Rescued, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
-    WorkerName,
+    Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
+    Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -363,6 +363,11 @@ impl Store for SqliteStore {
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
         let key = key.to_owned();
         self.readers.read(move |db| find::holder(db, &key, except)).await
+    }
+
+    async fn resolve(&self, id: &Id) -> Result<Resolved, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| find::resolve(db, &id)).await
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
