@@ -126,7 +126,7 @@ async fn store_progress(pool: &PoolState) {
     if progress.is_empty() {
         return;
     }
-    if let Err(error) = pool.store.record(progress).await {
+    if let Err(error) = pool.store.save_progress(progress).await {
         tracing::warn!("cannot store log lines of running attempts, they are lost: {error}");
         pool.stop_if_fatal(&error);
     }

@@ -149,5 +149,5 @@ pub(super) fn store_options(queue_dir: &Path, durability: Durability) -> sqlite:
         Durability::Normal => sqlite::Durability::Normal,
     };
     let database = queue_dir.join(DATABASE);
-    sqlite::QueueOptions { database, table: TableName::default(), durability, patience: None }
+    sqlite::QueueOptions { database, table: TableName::default(), durability, busy_timeout: None }
 }
