@@ -99,7 +99,7 @@ impl<'a, 'f> Section<'a, 'f> {
                     problem.with_help(format!("a type with a dot in its name needs quotes: {quoted}")),
                 );
             }
-            let help = format!("the keys of [{}] are {}", self.path, names().collect::<Vec<_>>().join(", "));
+            let help = format!("keys of [{}]: {}", self.path, names().collect::<Vec<_>>().join(", "));
             return Unknown::Foreign(UnknownKey { key: entry.key.clone(), problem, help });
         };
         let label = if entry.key_span.origin() == Origin::Variable {
