@@ -60,7 +60,10 @@ fn check_explains_a_type_of_the_worker_that_nothing_serves() {
 fn check_refuses_a_type_without_its_plugin_file() {
     let home = Home::new("[jobs.report]\nplugin = \"reports.wasm\"\n");
     let said = problems(&home);
-    assert!(said.contains("nothing serves the type `report`: its plugin `reports.wasm` is not in `plugins`"), "{said}");
+    assert!(
+        said.contains("nothing serves the type `report`: its plugin `plugins/reports.wasm` does not exist"),
+        "{said}"
+    );
     assert!(said.contains("[jobq.toml:2:1]") && !said.contains("os error"), "{said}");
 }
 

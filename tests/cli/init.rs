@@ -48,7 +48,7 @@ fn init_changes_nothing_if_there_are_settings() {
     fs::write(home.path("jobq.toml"), "# mine\n").unwrap();
     let said = home.jobq(&["init"]);
     assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{said:?}");
-    assert!(said.stderr.contains("`./jobq.toml` already exists; nothing was changed"), "{said:?}");
+    assert!(said.stderr.contains("`jobq.toml` already exists; nothing was changed"), "{said:?}");
     assert_eq!(fs::read_to_string(home.path("jobq.toml")).unwrap(), "# mine\n");
     assert!(!home.path("plugins").exists() && !home.path(".gitignore").exists());
 }

@@ -12,7 +12,7 @@ use super::{requirements, terminal};
 use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, JobTypes, NotServed, Version, load_file};
 use crate::queue::JobType;
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::worker::Serve;
 
 /// Examples for `--help`.
@@ -138,13 +138,28 @@ fn check_machine(settings: &Settings, written: &Written, types: &JobTypes, findi
     }
 }
 
+/// The sandbox that `jobq run` would create, or a smaller one if the machine cannot reserve its address space.
+fn sandbox(settings: &Settings, written: &Written, findings: &mut Findings) -> anyhow::Result<Sandbox> {
+    let slots = settings.worker.concurrency.get();
+    let options = |slots| SandboxOptions { slots, max_memory: settings.max_memory() };
+    match Sandbox::new(options(slots)) {
+        Ok(sandbox) => Ok(sandbox),
+        Err(error) => {
+            let message = format!("the sandbox cannot reserve address space for {slots} attempts at once: {error}");
+            let help = "lower `worker.concurrency` or the highest `memory`, or raise the limit (`ulimit -v`)";
+            findings.problems.push(written.problem(&["worker", "concurrency"], message, "too many", help));
+            Ok(Sandbox::new(options(1))?)
+        }
+    }
+}
+
 fn check_plugins(
     settings: &Settings,
     written: &Written,
     types: &JobTypes,
     findings: &mut Findings,
 ) -> anyhow::Result<()> {
-    let sandbox = Sandbox::new(sandbox::SandboxOptions { slots: 1, max_memory: settings.max_memory() })?;
+    let sandbox = sandbox(settings, written, findings)?;
     let cache_dir = &settings.plugins.cache_dir;
     let cache = if Cache::obstacle(cache_dir).is_none() { Cache::open(cache_dir) } else { Cache::none() };
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
@@ -152,7 +167,7 @@ fn check_plugins(
         let source = match types.serving(name) {
             Ok(source) => source,
             Err(why) => {
-                let message = not_served(name, &why, settings);
+                let message = why.message(name);
                 let help = help_for(name, types, settings);
                 let label = "this type cannot be served";
                 findings.problems.push(written.problem(&["jobs", name, "plugin"], message, label, &help));
@@ -182,21 +197,6 @@ fn check_plugins(
         }
     }
     Ok(())
-}
-
-/// Why nothing serves a type, as a sentence.
-fn not_served(name: &str, why: &NotServed, settings: &Settings) -> String {
-    match why {
-        NotServed::Unknown => format!("nothing serves the type `{name}`"),
-        NotServed::ServesOthers { file, types } => {
-            let others: Vec<_> = types.iter().map(|other| format!("`[jobs.{other}]`")).collect();
-            format!("nothing serves the type `{name}`: `{file}` is the plugin of {}", others.join(", "))
-        }
-        NotServed::FileMissing { file } => {
-            let dir = settings.plugins.dir.display();
-            format!("nothing serves the type `{name}`: its plugin `{file}` is not in `{dir}`")
-        }
-    }
 }
 
 /// What to do about a type without a plugin. Its table may be misspelt; then the file of the right name runs without its grants.
@@ -267,7 +267,7 @@ fn unserved(settings: &Settings, types: &JobTypes) -> Vec<(String, String)> {
             (_, Some(near)) => format!("did you mean `{near}`?"),
             (_, None) => HELP_WITH_PLUGIN.to_owned(),
         };
-        (format!("`worker.types` names `{name}`, but {}", not_served(name, &why, settings)), help)
+        (format!("`worker.types` names `{name}`, but {}", why.message(name)), help)
     };
     unserved.map(finding).collect()
 }

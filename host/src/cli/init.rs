@@ -41,12 +41,14 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let dir = args.dir.as_deref().unwrap_or(Path::new("."));
+    let dir = args.dir.as_deref().unwrap_or(Path::new(""));
     let plugins = dir.join("plugins");
     if plugins.symlink_metadata().is_ok() && !plugins.is_dir() {
         return Err(exists(&plugins).hint("the plugins would be there: move it, or name another directory").into());
     }
-    fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+    if let Some(dir) = &args.dir {
+        fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+    }
     let mut files = Vec::new();
     if !create(&dir.join("jobq.toml"), SETTINGS)? {
         let failure = exists(&dir.join("jobq.toml"));
@@ -65,7 +67,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         let lines = IGNORED.lines().collect::<Vec<_>>().join(" and ");
         talk(format!("note: `.gitignore` exists and was not changed; {lines} belong in it"));
     }
-    let report = Report { dir: dir.display().to_string(), files, next: next(args.dir.as_deref()) };
+    let shown = args.dir.as_deref().unwrap_or(Path::new("."));
+    let report = Report { dir: shown.display().to_string(), files, next: next(args.dir.as_deref()) };
     output::one(context.format(), &report, || people(&report))?;
     Ok(Code::Ok)
 }
