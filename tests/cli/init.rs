@@ -38,7 +38,7 @@ fn the_commented_keys_show_the_defaults() {
     let (general, example) = text.split_at(text.iter().position(|line| line == "[jobs.hello]").unwrap());
     assert!(general.iter().filter(|line| line.contains(" = ")).count() > 5);
     assert_eq!(check(&general.join("\n")), check(""));
-    let hello = check(&example.join("\n")).worker.rules.of("hello").grants.clone();
+    let hello = check(&example.join("\n")).worker.job_types.of("hello").grants.clone();
     assert!(!hello.env.is_empty() && !hello.dirs.is_empty() && !hello.http.is_empty() && !hello.enqueue.is_empty());
 }
 

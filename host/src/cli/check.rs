@@ -10,10 +10,10 @@ use super::output::{self, Format};
 use super::plugin::needs;
 use super::{requirements, terminal};
 use crate::config::{self, Look, Problem, Settings, Written};
-use crate::plugins::{Cache, JobTypes, NotServed, Version, load_file};
+use crate::plugins::{Cache, NotServed, PluginTypes, Version, load_file};
 use crate::queue::JobType;
 use crate::sandbox::{Sandbox, SandboxOptions};
-use crate::worker::Serve;
+use crate::worker::ServedTypes;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
 /// Compares valid settings with what is on this machine.
 fn inspect(settings: &Settings) -> anyhow::Result<Findings> {
     let written = Written::of(settings);
-    let types = JobTypes::read(&settings.plugins);
+    let types = PluginTypes::read(&settings.plugins);
     let mut findings = Findings { notes: settings.notes.clone(), ..Findings::default() };
     check_machine(settings, &written, &types, &mut findings);
     check_directories(settings, &written, &mut findings);
@@ -116,7 +116,7 @@ fn inspect(settings: &Settings) -> anyhow::Result<Findings> {
 }
 
 /// What `jobq run` needs of the machine: a database that it can write, a cache, enough memory.
-fn check_machine(settings: &Settings, written: &Written, types: &JobTypes, findings: &mut Findings) {
+fn check_machine(settings: &Settings, written: &Written, types: &PluginTypes, findings: &mut Findings) {
     if let Some(message) = requirements::database_obstacle(&settings.queue.database) {
         let help = "`jobq run` needs write access to the database and its directory; `queue.database` names the file";
         findings.problems.push(written.problem(&["queue", "database"], message, "cannot be used", help));
@@ -130,7 +130,7 @@ fn check_machine(settings: &Settings, written: &Written, types: &JobTypes, findi
     let slots = settings.worker.concurrency.get();
     let served = types.names().filter(|name| settings.worker.types.includes(name));
     let limits = served.map(|name| {
-        let rule = settings.worker.rules.of(name);
+        let rule = settings.worker.job_types.of(name);
         (rule.limits.memory as u64, rule.concurrency.map(|concurrency| concurrency.get()))
     });
     if let Some(note) = requirements::note_memory(slots, limits.collect()) {
@@ -138,28 +138,13 @@ fn check_machine(settings: &Settings, written: &Written, types: &JobTypes, findi
     }
 }
 
-/// The sandbox that `jobq run` would create, or a smaller one if the machine cannot reserve its address space.
-fn sandbox(settings: &Settings, written: &Written, findings: &mut Findings) -> anyhow::Result<Sandbox> {
-    let slots = settings.worker.concurrency.get();
-    let options = |slots| SandboxOptions { slots, max_memory: settings.max_memory() };
-    match Sandbox::new(options(slots)) {
-        Ok(sandbox) => Ok(sandbox),
-        Err(error) => {
-            let message = format!("the sandbox cannot reserve address space for {slots} attempts at once: {error}");
-            let help = "lower `worker.concurrency` or the highest `memory`, or raise the limit (`ulimit -v`)";
-            findings.problems.push(written.problem(&["worker", "concurrency"], message, "too many", help));
-            Ok(Sandbox::new(options(1))?)
-        }
-    }
-}
-
 fn check_plugins(
     settings: &Settings,
     written: &Written,
-    types: &JobTypes,
+    types: &PluginTypes,
     findings: &mut Findings,
 ) -> anyhow::Result<()> {
-    let sandbox = sandbox(settings, written, findings)?;
+    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: settings.max_memory() })?;
     let cache_dir = &settings.plugins.cache_dir;
     let cache = if Cache::obstacle(cache_dir).is_none() { Cache::open(cache_dir) } else { Cache::none() };
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
@@ -200,7 +185,7 @@ fn check_plugins(
 }
 
 /// What to do about a type without a plugin. Its table may be misspelt; then the file of the right name runs without its grants.
-fn help_for(name: &str, types: &JobTypes, settings: &Settings) -> String {
+fn help_for(name: &str, types: &PluginTypes, settings: &Settings) -> String {
     let unnamed = types.names().filter(|other| !settings.names(other));
     match config::suggest::closest(name, unnamed) {
         Some(near) if settings.names(name) => {
@@ -216,7 +201,7 @@ const HELP_WITH_PLUGIN: &str = "put a .wasm that loads into the plugin directory
 
 /// Imports of a plugin that its type is not granted. The plugin runs, and is denied when it calls them.
 fn check_imports(name: &str, settings: &Settings, version: &Version, written: &Written, findings: &mut Findings) {
-    let rule = settings.worker.rules.of(name);
+    let rule = settings.worker.job_types.of(name);
     let missing = needs::missing(&needs::needs(version.plugin(), name, settings));
     let (unasked, wanted): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_unasked);
     for what in wanted {
@@ -237,11 +222,11 @@ fn check_imports(name: &str, settings: &Settings, version: &Version, written: &W
 }
 
 /// Types that `worker.types` or a grant names, and that nothing serves.
-fn check_named_types(settings: &Settings, written: &Written, types: &JobTypes, findings: &mut Findings) {
+fn check_named_types(settings: &Settings, written: &Written, types: &PluginTypes, findings: &mut Findings) {
     for (message, help) in unserved(settings, types) {
         findings.problems.push(written.problem(&["worker", "types"], message, "not served", &help));
     }
-    for (name, rule) in &settings.worker.rules.by_type {
+    for (name, rule) in &settings.worker.job_types.by_type {
         for follow_up in rule.grants.enqueue.iter().filter(|name| types.serving(name).is_err()) {
             let note = format!("type `{name}` may enqueue `{follow_up}`, which no plugin serves");
             findings.notes.push(written.note(&["jobs", name.as_str(), "enqueue"], &note));
@@ -251,11 +236,11 @@ fn check_named_types(settings: &Settings, written: &Written, types: &JobTypes, f
 
 /// Types of `worker.types` that nothing serves, each with what to do about it.
 pub(super) fn unserved_types(settings: &Settings) -> Vec<(String, String)> {
-    unserved(settings, &JobTypes::read(&settings.plugins))
+    unserved(settings, &PluginTypes::read(&settings.plugins))
 }
 
-fn unserved(settings: &Settings, types: &JobTypes) -> Vec<(String, String)> {
-    let Serve::Only(named) = &settings.worker.types else { return Vec::new() };
+fn unserved(settings: &Settings, types: &PluginTypes) -> Vec<(String, String)> {
+    let ServedTypes::Only(named) = &settings.worker.types else { return Vec::new() };
     let unserved = named.iter().map(JobType::as_str).filter_map(|name| Some((name, types.serving(name).err()?)));
     // A type of the settings without its file is a problem of its own.
     let unserved = unserved.filter(|(_, why)| !matches!(why, NotServed::FileMissing { .. }));
@@ -311,7 +296,7 @@ fn check_directories(settings: &Settings, written: &Written, findings: &mut Find
 /// Granted directories that do not exist, by type. Every attempt of such a type fails.
 pub(super) fn missing_directories(settings: &Settings) -> Vec<(&str, String)> {
     let mut missing = Vec::new();
-    for (name, rule) in &settings.worker.rules.by_type {
+    for (name, rule) in &settings.worker.job_types.by_type {
         for dir in rule.grants.dirs.iter().filter(|dir| !dir.host.is_dir()) {
             let what = if dir.host.exists() { "is not a directory" } else { "does not exist" };
             let host = dir.host.display();

@@ -14,7 +14,7 @@ use super::suggest;
 use super::tables;
 use super::tree::{self, Entry, Shape, Table};
 use crate::plugins::PluginOptions;
-use crate::worker::{Rule, Rules, WorkerOptions};
+use crate::worker::{JobTypeOptions, JobTypes, WorkerOptions};
 
 /// Checks the text of a settings file. Reads no file: `name` is how messages call the text, and relative paths start at `base`.
 ///
@@ -87,11 +87,11 @@ impl Reader<'_> {
         let (dir, cache_dir) = self.section("plugins", |section| tables::plugins(section, base));
         self.section("server", tables::server);
         worker.retention = self.section("retention", tables::retention);
-        let default = self.section("defaults", |section| rule::read(section, &Rule::default()));
+        let default = self.section("defaults", |section| rule::read(section, &JobTypeOptions::default()));
         let metering = default.limits.metering();
         let jobs = jobs::read(self.root.get("jobs").map(|entry| &entry.value), &default, base, self.findings);
         self.declared.push(DeclaredTable { name: "jobs", keys: jobs.keys });
-        worker.rules = Rules { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
+        worker.job_types = JobTypes { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
         note_unused_limits(&worker, self.findings);
         let plugins = PluginOptions { dir, cache_dir, types: jobs.sources, metering };
         Settings { file: None, queue, worker, plugins, secrets: jobs.secrets, notes: Vec::new() }
@@ -128,7 +128,7 @@ fn unknown_section(entry: &Entry, declared: &[DeclaredTable]) -> Problem {
 
 /// A type's own concurrency has no effect above that of the daemon.
 fn note_unused_limits(options: &WorkerOptions, findings: &mut Findings) {
-    for (name, rule) in &options.rules.by_type {
+    for (name, rule) in &options.job_types.by_type {
         if let Some(own) = rule.concurrency.filter(|own| *own > options.concurrency) {
             let all = options.concurrency;
             findings.notes.push(format!("`{name}` may run {own} at once, but worker.concurrency is {all}"));

@@ -16,12 +16,12 @@ use super::setting::Setting;
 use super::tree::{Entry, Value};
 use crate::plugins::Source;
 use crate::queue::JobType;
-use crate::worker::Rule;
+use crate::worker::JobTypeOptions;
 
 /// The job types that the settings name.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    pub(super) rules: BTreeMap<JobType, Arc<Rule>>,
+    pub(super) rules: BTreeMap<JobType, Arc<JobTypeOptions>>,
     pub(super) sources: BTreeMap<String, Source>,
     pub(super) secrets: Vec<SecretSource>,
     /// The keys that each of them may have; none if there is no type.
@@ -29,7 +29,7 @@ pub(super) struct Jobs {
 }
 
 /// Reads `[jobs]`; a key that a type does not have keeps its value of `default`.
-pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: &mut Findings) -> Jobs {
+pub(super) fn read(jobs: Option<&Value>, default: &JobTypeOptions, base: &Path, findings: &mut Findings) -> Jobs {
     let mut read = Jobs::default();
     let Some(value) = jobs else { return read };
     let setting = Setting { path: "jobs".to_owned(), value };
@@ -44,7 +44,14 @@ pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: 
 }
 
 impl Jobs {
-    fn add(&mut self, entry: &Entry, job_type: JobType, default: &Rule, base: &Path, findings: &mut Findings) {
+    fn add(
+        &mut self,
+        entry: &Entry,
+        job_type: JobType,
+        default: &JobTypeOptions,
+        base: &Path,
+        findings: &mut Findings,
+    ) {
         let mut section = Section::open(path(&entry.key), Some(&entry.value), findings);
         let file = section.optional("plugin", plugin()).unwrap_or_else(|| format!("{}.wasm", entry.key));
         let slots =
@@ -52,7 +59,7 @@ impl Jobs {
         let concurrency = section.optional("concurrency", slots);
         let grants = grants::read(&mut section, base);
         let secrets = section.optional("secrets", secrets::kind(&job_type, base, &grants.env));
-        let rule = Rule { concurrency, grants, ..rule::read(&mut section, default) };
+        let rule = JobTypeOptions { concurrency, grants, ..rule::read(&mut section, default) };
         self.keys = section.close();
         self.secrets.extend(secrets.unwrap_or_default());
         self.sources.insert(entry.key.clone(), Source { file, metering: rule.limits.metering() });

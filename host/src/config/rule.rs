@@ -11,7 +11,7 @@ use super::section::{self, Section};
 use super::setting::Setting;
 use super::suggest;
 use crate::queue::{Backoff, Outcome, Priority};
-use crate::worker::Rule;
+use crate::worker::JobTypeOptions;
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(366 * 86_400);
 const DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(366 * 86_400);
@@ -20,7 +20,7 @@ const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
 const MAX_BYTES: u64 = 512 << 20;
 
 /// Reads the rule of one table; a key that is absent keeps its value of `base`.
-pub(super) fn read(section: &mut Section<'_, '_>, base: &Rule) -> Rule {
+pub(super) fn read(section: &mut Section<'_, '_>, base: &JobTypeOptions) -> JobTypeOptions {
     let mut rule = base.clone();
     let (limits, policy) = (&mut rule.limits, &mut rule.policy);
     section.key("timeout", duration(TIMEOUT, limits.timeout), &mut limits.timeout);

@@ -54,7 +54,7 @@ impl Settings {
 
     /// The highest memory limit of all types in bytes, which each slot of the sandbox's pool reserves.
     pub fn max_memory(&self) -> usize {
-        let rules = &self.worker.rules;
+        let rules = &self.worker.job_types;
         rules.by_type.values().chain([&rules.default]).map(|rule| rule.limits.memory).max().unwrap_or(0)
     }
 
@@ -99,7 +99,7 @@ impl Settings {
         }
         self.notes.extend(findings.notes);
         for (job_type, secrets) in found {
-            if let Some(rule) = self.worker.rules.by_type.get_mut(&job_type) {
+            if let Some(rule) = self.worker.job_types.by_type.get_mut(&job_type) {
                 Arc::make_mut(rule).grants.secrets = secrets.into_iter().collect();
             }
         }

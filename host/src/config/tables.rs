@@ -11,7 +11,7 @@ use super::section::Section;
 use super::setting::Setting;
 use super::settings::Queue;
 use crate::queue::{Durability, Retention, TableName};
-use crate::worker::{Serve, WorkerOptions, auto_concurrency};
+use crate::worker::{ServedTypes, WorkerOptions, auto_concurrency};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const LEASE: RangeInclusive<Duration> = Duration::from_millis(100)..=DAY;
@@ -82,7 +82,7 @@ pub(super) fn worker(section: &mut Section<'_, '_>, options: &mut WorkerOptions)
     section.key("shutdown_grace", grace, &mut options.shutdown_grace);
 }
 
-fn served_types<'k>() -> Kind<'k, Serve> {
+fn served_types<'k>() -> Kind<'k, ServedTypes> {
     let types = list("\"all\", or a list of job types", job_type());
     let mut schema = types.schema().clone();
     schema["minItems"] = json!(1);
@@ -93,9 +93,9 @@ fn served_types<'k>() -> Kind<'k, Serve> {
             let expected = "expected \"all\", or a list of job types";
             findings.problems.push(setting.problem("is empty, so no job would run", expected));
         }
-        Some(Serve::Only(types.into_iter().collect()))
+        Some(ServedTypes::Only(types.into_iter().collect()))
     });
-    types.or_word("all", Serve::All)
+    types.or_word("all", ServedTypes::All)
 }
 
 /// Reads `[plugins]`: the directory of the handlers, and the one of their compiled code.

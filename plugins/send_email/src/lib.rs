@@ -141,7 +141,7 @@ mod tests {
             ),
             (
                 r#"{"to": "a@b.example", "subjet": "S", "text": "T"}"#,
-                "bad payload: missing field `subject` at line 1 column 50",
+                "bad payload: missing field `subject` at line 1 column 49",
             ),
         ] {
             assert_eq!(run(&Fake::new(), &outbox, payload), Err(Error::Fatal(message.into())), "{payload}");
