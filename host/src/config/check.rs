@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::defaults;
 use super::environment::Environment;
 use super::jobs;
 use super::problem::{ConfigError, Findings, Problem, UnknownKey, shown};
-use super::rule;
 use super::section::{DeclaredKey, Section};
 use super::settings::Settings;
 use super::span::{Origin, Source};
@@ -87,11 +87,12 @@ impl Reader<'_> {
         let (dir, cache_dir) = self.section("plugins", |section| tables::plugins(section, base));
         self.section("server", tables::server);
         worker.retention = self.section("retention", tables::retention);
-        let default = self.section("defaults", |section| rule::read(section, &JobTypeOptions::default()));
+        let default = self.section("defaults", |section| defaults::read(section, &JobTypeOptions::default()));
         let metering = default.limits.metering();
         let jobs = jobs::read(self.root.get("jobs").map(|entry| &entry.value), &default, base, self.findings);
         self.declared.push(DeclaredTable { name: "jobs", keys: jobs.keys });
-        worker.job_types = JobTypes { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
+        worker.job_types =
+            JobTypes { default: Arc::new(default), by_type: jobs.by_type, max_payload: queue.max_payload };
         note_unused_limits(&worker, self.findings);
         let plugins = PluginOptions { dir, cache_dir, types: jobs.sources, metering };
         Settings { file: None, queue, worker, plugins, secrets: jobs.secrets, notes: Vec::new() }
@@ -128,8 +129,8 @@ fn unknown_section(entry: &Entry, declared: &[DeclaredTable]) -> Problem {
 
 /// A type's own concurrency has no effect above that of the daemon.
 fn note_unused_limits(options: &WorkerOptions, findings: &mut Findings) {
-    for (name, rule) in &options.job_types.by_type {
-        if let Some(own) = rule.concurrency.filter(|own| *own > options.concurrency) {
+    for (name, own_options) in &options.job_types.by_type {
+        if let Some(own) = own_options.concurrency.filter(|own| *own > options.concurrency) {
             let all = options.concurrency;
             findings.notes.push(format!("`{name}` may run {own} at once, but worker.concurrency is {all}"));
         }

@@ -1,4 +1,4 @@
-//! `[jobs.NAME]`: the rule, the plugin and the grants of one job type.
+//! `[jobs.NAME]`: the limits, the plugin and the grants of one job type.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::defaults;
 use super::grants;
 use super::kind::{Kind, concurrency};
 use super::problem::{Findings, Problem, shown};
-use super::rule;
 use super::secrets::{self, SecretSource};
 use super::section::{DeclaredKey, Section};
 use super::setting::Setting;
@@ -21,7 +21,7 @@ use crate::worker::JobTypeOptions;
 /// The job types that the settings name.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    pub(super) rules: BTreeMap<JobType, Arc<JobTypeOptions>>,
+    pub(super) by_type: BTreeMap<JobType, Arc<JobTypeOptions>>,
     pub(super) sources: BTreeMap<String, Source>,
     pub(super) secrets: Vec<SecretSource>,
     /// The keys that each of them may have; none if there is no type.
@@ -59,11 +59,11 @@ impl Jobs {
         let concurrency = section.optional("concurrency", slots);
         let grants = grants::read(&mut section, base);
         let secrets = section.optional("secrets", secrets::kind(&job_type, base, &grants.env));
-        let rule = JobTypeOptions { concurrency, grants, ..rule::read(&mut section, default) };
+        let options = JobTypeOptions { concurrency, grants, ..defaults::read(&mut section, default) };
         self.keys = section.close();
         self.secrets.extend(secrets.unwrap_or_default());
-        self.sources.insert(entry.key.clone(), Source { file, metering: rule.limits.metering() });
-        self.rules.insert(job_type, Arc::new(rule));
+        self.sources.insert(entry.key.clone(), Source { file, metering: options.limits.metering() });
+        self.by_type.insert(job_type, Arc::new(options));
     }
 }
 

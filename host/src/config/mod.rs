@@ -2,13 +2,14 @@
 //!
 //! Start with [`load`], which returns [`Settings`], or a [`ConfigError`] with every problem at once.
 //! [`Location`] finds the file, `tree` parses it into values with locations, [`Environment`] is laid over it, and `check` reads
-//! each table. `tables`, `rule`, `jobs` and `grants` declare the keys: each name with a `kind`, which reads the value and describes
+//! each table. `tables`, `defaults`, `jobs` and `grants` declare the keys: each name with a `kind`, which reads the value and describes
 //! it for the JSON Schema, and the option that it sets. To add a key, declare it there and document it in `jobq.toml`.
 //!
 //! This module opens only the settings file and, for commands that run guests, the secrets that it names
 //! ([`Settings::with_secrets`]). Whether a directory or a plugin exists is checked elsewhere.
 
 mod check;
+mod defaults;
 mod environment;
 mod grants;
 mod jobs;
@@ -16,7 +17,6 @@ mod kind;
 mod location;
 mod problem;
 mod regular_file;
-mod rule;
 mod schema;
 mod secrets;
 mod section;

@@ -18,7 +18,7 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// Where the jobs are kept.
     pub queue: Queue,
-    /// How they are run: concurrency, polling, leases, retention, and the rule of each type.
+    /// How they are run: concurrency, polling, leases, retention, and the options of each type.
     pub worker: worker::WorkerOptions,
     /// Where the handlers are, and which type uses which.
     pub plugins: plugins::PluginOptions,
@@ -54,8 +54,8 @@ impl Settings {
 
     /// The highest memory limit of all types in bytes, which each slot of the sandbox's pool reserves.
     pub fn max_memory(&self) -> usize {
-        let rules = &self.worker.job_types;
-        rules.by_type.values().chain([&rules.default]).map(|rule| rule.limits.memory).max().unwrap_or(0)
+        let job_types = &self.worker.job_types;
+        job_types.by_type.values().chain([&job_types.default]).map(|options| options.limits.memory).max().unwrap_or(0)
     }
 
     /// The keys that `new` changes and that only a restart applies. `self` holds the settings at the start of the daemon.
@@ -99,8 +99,8 @@ impl Settings {
         }
         self.notes.extend(findings.notes);
         for (job_type, secrets) in found {
-            if let Some(rule) = self.worker.job_types.by_type.get_mut(&job_type) {
-                Arc::make_mut(rule).grants.secrets = secrets.into_iter().collect();
+            if let Some(options) = self.worker.job_types.by_type.get_mut(&job_type) {
+                Arc::make_mut(options).grants.secrets = secrets.into_iter().collect();
             }
         }
         Ok(self)

@@ -19,16 +19,16 @@ const DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(366
 const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
 const MAX_BYTES: u64 = 512 << 20;
 
-/// Reads the rule of one table; a key that is absent keeps its value of `base`.
+/// Reads the options of one table; a key that is absent keeps its value of `base`.
 pub(super) fn read(section: &mut Section<'_, '_>, base: &JobTypeOptions) -> JobTypeOptions {
-    let mut rule = base.clone();
-    let (limits, policy) = (&mut rule.limits, &mut rule.policy);
+    let mut options = base.clone();
+    let (limits, policy) = (&mut options.limits, &mut options.policy);
     section.key("timeout", duration(TIMEOUT, limits.timeout), &mut limits.timeout);
     section.key("fuel", fuel(), &mut limits.fuel);
     section.key("memory", size(MEMORY), &mut limits.memory);
-    section.key("priority", priority(), &mut rule.priority);
-    section.key("max_timeout", duration(TIMEOUT, rule.max_timeout), &mut rule.max_timeout);
-    section.in_order(("timeout", limits.timeout), ("max_timeout", rule.max_timeout));
+    section.key("priority", priority(), &mut options.priority);
+    section.key("max_timeout", duration(TIMEOUT, options.max_timeout), &mut options.max_timeout);
+    section.in_order(("timeout", limits.timeout), ("max_timeout", options.max_timeout));
     let dead_on = list("a list of outcomes, such as [\"out_of_fuel\"]", failure());
     section.key("dead_on", dead_on.map(|outcomes| outcomes.into_iter().collect()), &mut policy.dead_on);
     section.key("max_result", size(1..=MAX_BYTES), &mut limits.max_result);
@@ -36,7 +36,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, base: &JobTypeOptions) -> JobT
     section.key("max_response", size(1..=MAX_BYTES), &mut limits.max_response);
     section.key("max_attempts", max_attempts(), &mut policy.max_attempts);
     section.key("backoff", backoff(), &mut policy.backoff);
-    rule
+    options
 }
 
 fn fuel<'k>() -> Kind<'k, Option<u64>> {
