@@ -17,8 +17,11 @@ use crate::queue::JobType;
 /// What a value may be.
 pub(super) struct Kind<'k, T> {
     schema: Json,
-    read: Box<dyn Fn(&Setting<'_>, &mut Findings) -> Option<T> + 'k>,
+    read: Reader<'k, T>,
 }
+
+/// Reads a value; `None` if nothing of it can be used.
+type Reader<'k, T> = Box<dyn Fn(&Setting<'_>, &mut Findings) -> Option<T> + 'k>;
 
 impl<'k, T: 'k> Kind<'k, T> {
     /// A kind whose values have at most one problem.
