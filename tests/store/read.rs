@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobq::queue::{Counts, Filter, Id, NewJob, Status};
+use jobq::queue::{Counts, Filter, Id, NewJob, Resolved, Status};
 
 use super::{HOUR, Queue, claim, due_in, job, keyed, receipt};
 
@@ -15,6 +15,37 @@ async fn a_missing_job_is_not_found() {
     assert_eq!(queue.store.history(&id).await.unwrap(), None);
     assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
     assert_eq!(queue.store.holder("nothing", None).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_prefix_of_an_id_finds_the_only_match() {
+    let queue = Queue::fresh();
+    let ids = ["abcdef-1", "abcdef-22", "abcdef-2", "abcdeg", "Abcdef", "äöüäöü-x"].map(|id| Id::parse(id).unwrap());
+    queue.store.enqueue(ids.iter().map(|id| NewJob { id: id.clone(), ..job("work") }).collect()).await.unwrap();
+    let resolve = async |text: &str| queue.store.resolve(&Id::parse(text).unwrap()).await.unwrap();
+    let found = |at: usize| Resolved::Job(ids[at].clone());
+    for (text, expected) in [
+        ("abcdef-1", found(0)),
+        ("abcdef-2", found(2)),
+        ("abcdef-22", found(1)),
+        ("abcdeg", found(3)),
+        ("Abcdef", found(4)),
+        ("äöüäöü", found(5)),
+        ("abcdef", Resolved::Ambiguous([0, 2, 1].map(|at| ids[at].clone()).to_vec())),
+        ("abcde", Resolved::NotFound),
+        ("abcdef-3", Resolved::NotFound),
+        ("abcdeh", Resolved::NotFound),
+        ("%%%%%%", Resolved::NotFound),
+    ] {
+        assert_eq!(resolve(text).await, expected, "{text}");
+    }
+    queue
+        .store
+        .enqueue((0..20).map(|n| NewJob { id: Id::stored(&format!("many-{n:04}")), ..job("work") }).collect())
+        .await
+        .unwrap();
+    let Resolved::Ambiguous(first) = resolve("many-00").await else { panic!("it is ambiguous") };
+    assert_eq!(first, (0..Resolved::LISTED).map(|n| Id::stored(&format!("many-{n:04}"))).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -155,7 +155,7 @@ pub struct Key(Arc<str>);
 
 /// Not a valid key. The text is not repeated, because it may be long or secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("not a valid key: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
+#[error("the key is not valid: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
 pub struct KeyError(());
 
 impl Key {

@@ -23,7 +23,7 @@ pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
     AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter,
-    Progress, Pruned, Receipt, Rescued, Retention, Retried, Selected, Selection, StaleLease, Want,
+    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
 pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport, summary};

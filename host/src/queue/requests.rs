@@ -200,6 +200,34 @@ pub enum Retried {
     NotFound,
 }
 
+/// The result of a lookup by an id that may be abbreviated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// The only match.
+    Job(Id),
+    /// Several ids begin with it: the first few, in order.
+    Ambiguous(Vec<Id>),
+    /// No id begins with it.
+    NotFound,
+}
+
+impl Resolved {
+    /// The shortest prefix of an id that is accepted.
+    pub const MIN_PREFIX: usize = 6;
+
+    /// How many ids an ambiguous result lists.
+    pub const LISTED: usize = 10;
+
+    /// The result for the ids that begin with a prefix.
+    pub(super) fn of_candidates(mut candidates: Vec<Id>) -> Self {
+        match candidates.len() {
+            0 => Self::NotFound,
+            1 => candidates.pop().map_or(Self::NotFound, Self::Job),
+            _ => Self::Ambiguous(candidates),
+        }
+    }
+}
+
 /// Which jobs a bulk verb takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {

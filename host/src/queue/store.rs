@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
     Enqueued, Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Rescued,
-    Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, StoreError, WorkerName,
+    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, StoreError, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -132,6 +132,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The unfinished job that holds `key`, unless it is the one with lease `except`.
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError>;
+
+    /// The job whose id this is or, from [`Resolved::MIN_PREFIX`] characters on, the only job whose id begins with it.
+    async fn resolve(&self, id: &Id) -> Result<Resolved, StoreError>;
 
     /// One job.
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError>;

@@ -51,6 +51,12 @@ impl Indexes {
         self.ids.get(id).copied()
     }
 
+    /// The ids that begin with this one, in order.
+    pub(super) fn ids_from<'a>(&'a self, prefix: &'a Id) -> impl Iterator<Item = &'a Id> {
+        let from = self.ids.range::<Id, _>(prefix..).map(|(id, _)| id);
+        from.take_while(|id| id.as_str().starts_with(prefix.as_str()))
+    }
+
     /// The unfinished job that holds this key.
     pub(super) fn of_key(&self, key: &str) -> Option<JobRef> {
         self.keys.get(key).copied()

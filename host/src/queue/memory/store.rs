@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::queue::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
     Enqueued, Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Rescued,
-    Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
+    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
     WorkerName,
 };
 
@@ -224,6 +224,10 @@ impl Store for MemoryStore {
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
         self.look(|state, _| state.table.holder(key, except.as_ref()).cloned())
+    }
+
+    async fn resolve(&self, id: &Id) -> Result<Resolved, StoreError> {
+        self.look(|state, _| state.table.resolve(id))
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::history::History;
 use super::indexes::Indexes;
-use crate::queue::{AttemptRecord, Id, Job, JobRef, Lease, LogLine, Status};
+use crate::queue::{AttemptRecord, Id, Job, JobRef, Lease, LogLine, Resolved, Status};
 
 /// A queue as a value. Each verb of [`Store`](crate::queue::Store) is a method that takes the time.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,17 @@ impl Table {
     /// One job.
     pub fn find(&self, id: &Id) -> Option<&Job> {
         self.row(id).map(|row| &row.job)
+    }
+
+    /// The job whose id this is, or begins with it.
+    pub fn resolve(&self, id: &Id) -> Resolved {
+        if self.find(id).is_some() {
+            return Resolved::Job(id.clone());
+        }
+        if id.as_str().chars().count() < Resolved::MIN_PREFIX {
+            return Resolved::NotFound;
+        }
+        Resolved::of_candidates(self.indexes.ids_from(id).take(Resolved::LISTED).cloned().collect())
     }
 
     /// The last 100 attempts of a job that have ended, oldest first.

@@ -21,8 +21,8 @@ use self::writer::{BatchOrder, WriterThread};
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
     Enqueued, Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt,
-    Rescued, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
-    WorkerName,
+    Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
+    Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -342,6 +342,11 @@ impl Store for SqliteStore {
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
         let key = key.to_owned();
         self.readers.read(move |db| find::holder(db, &key, except)).await
+    }
+
+    async fn resolve(&self, id: &Id) -> Result<Resolved, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |db| find::resolve(db, &id)).await
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {

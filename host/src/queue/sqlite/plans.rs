@@ -149,6 +149,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
             .unwrap();
         assert_eq!(end(db, &receipt(&claimed)).unwrap(), AttemptWrite::Done);
         find::find(db, &claimed.id).unwrap();
+        find::resolve(db, &Id::stored("0193a5c2")).unwrap();
         find::holder(db, "k", Some(claimed.lease.clone())).unwrap();
         attempts::attempts(db, &claimed.id).unwrap();
         logs::logs(db, &claimed.id, 0).unwrap();
