@@ -77,8 +77,11 @@ fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenErr
     }
     let lock_wait = LockWait::to_open(options.busy_timeout);
     lock_wait.set(&mut connection)?;
-    // Takes effect in a new file only, and only before anything is written to it.
-    lock_wait.retry(|| connection.pragma_update(None, "auto_vacuum", "INCREMENTAL"))?;
+    let pages: i64 = lock_wait.retry(|| connection.pragma_query_value(None, "page_count", |row| row.get(0)))?;
+    if pages == 0 {
+        // Has to be set before anything is written. Later, only a `VACUUM` changes it.
+        lock_wait.retry(|| connection.pragma_update(None, "auto_vacuum", "INCREMENTAL"))?;
+    }
     lock_wait.retry(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
     read_back(&connection, "journal_mode", "wal".to_owned())?;
     let synchronous = match options.durability {
