@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::{missing_directories, unserved_types};
 use super::context::{Context, store_options};
-use super::exit::{Code, Failure};
+use super::exit::Code;
 use super::output;
 use crate::config::Settings;
 use crate::plugins::{Registry, State};
@@ -93,7 +93,8 @@ async fn serve(mut signals: Signals, context: &Context) -> anyhow::Result<()> {
             },
         }
     };
-    let Daemon { started_with, current, pool, .. } = daemon;
+    let Daemon { current, pool, .. } = daemon;
+    let fatal = pool.fatal_error().filter(|_| gone);
     tracing::info!(
         "stopping; running attempts have {:?} to end, a second signal stops them at once",
         current.worker.shutdown_grace
@@ -111,10 +112,8 @@ async fn serve(mut signals: Signals, context: &Context) -> anyhow::Result<()> {
         tracing::warn!("the database could not be closed in time; nothing is lost");
     }
     tracing::info!("stopped");
-    if gone {
-        let database = started_with.queue.database.display();
-        let failure = Failure::new(Code::Unexpected, format!("`{database}` was deleted or replaced under the daemon"));
-        return Err(failure.hint("start it again to work on the file that is there now").into());
+    if let Some(error) = fatal {
+        return Err(anyhow::Error::from(error));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::dispatcher::Dispatcher;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
 use super::pool_state::PoolState;
 use super::{Handlers, WorkerOptions, cleaner, daemon_status, heartbeat};
-use crate::queue::{ChangeCursor, Store};
+use crate::queue::{ChangeCursor, Store, StoreError};
 
 /// The pause after the change watcher failed.
 const WATCH_RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -81,6 +81,11 @@ impl Pool {
     /// Waits until the database was deleted, replaced or damaged: nothing that this pool writes is kept any more.
     pub async fn gone(&self) {
         self.state.queue_lost.cancelled().await;
+    }
+
+    /// The error that [`gone`](Self::gone) waits for.
+    pub fn fatal_error(&self) -> Option<StoreError> {
+        self.state.fatal.get().cloned()
     }
 
     /// Attempts whose outcome this pool has recorded since it started.

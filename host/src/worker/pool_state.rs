@@ -1,7 +1,7 @@
 //! The state that the tasks of a pool share.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -28,7 +28,9 @@ pub(super) struct PoolState {
     pub(super) recorded: AtomicU64,
     /// Notified after each addition to `recorded`.
     pub(super) recorded_changed: Notify,
-    /// Cancelled when the database was deleted, replaced or damaged while the pool ran.
+    /// The first error after which nothing that the pool writes is kept.
+    pub(super) fatal: OnceLock<StoreError>,
+    /// Cancelled when there is such an error.
     pub(super) queue_lost: CancellationToken,
     /// The name in the `worker` column. Each start has a new one: a restarted daemon doesn't own its predecessor's jobs.
     pub(super) worker: WorkerName,
@@ -64,6 +66,7 @@ impl PoolState {
             cpu_runtime: CpuRuntime::default(),
             recorded: AtomicU64::new(0),
             recorded_changed: Notify::new(),
+            fatal: OnceLock::new(),
             queue_lost: CancellationToken::new(),
             worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
@@ -79,7 +82,7 @@ impl PoolState {
 
     /// Ends the pool if `error` means that nothing it writes is kept.
     pub(super) fn stop_if_fatal(&self, error: &StoreError) {
-        if error.is_fatal() && !self.queue_lost.is_cancelled() {
+        if error.is_fatal() && self.fatal.set(error.clone()).is_ok() {
             tracing::error!("{error}");
             self.queue_lost.cancel();
         }
