@@ -123,8 +123,8 @@ async fn those_that_ran_out_first_are_rescued_first() {
 #[tokio::test]
 async fn what_never_started_costs_no_attempt_and_keeps_its_place() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
     queue.store.register(&tester()).await.unwrap();
+    let watch = queue.bystanders().await;
     let (ran, waited) = (queue.abandoned(last_attempt("work")).await, queue.abandoned(last_attempt("mail")).await);
     let before = queue.job(&waited.id).await;
     queue.store.started(&ran.lease);

@@ -32,8 +32,13 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
-    let filter = Filter { status: args.status, job_type: args.job_type.clone(), limit: args.limit };
-    let jobs = context.block_on(async { Ok(store.list(filter).await?) })?;
+    let filter = Filter {
+        states: args.status.into_iter().collect(),
+        job_type: args.job_type.clone(),
+        limit: args.limit,
+        ..Filter::default()
+    };
+    let jobs = context.block_on(async { Ok(store.list(filter).await?.jobs) })?;
     if jobs.is_empty() {
         match args.job_type.as_deref().and_then(|typed| unknown_type(typed, &settings)) {
             Some(hint) => talk(hint),

@@ -23,11 +23,14 @@ pub use job::{
 pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
-    AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Progress, Pruned,
-    Receipt, Recorded, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
+    AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Order, Page,
+    Position, Progress, Pruned, Receipt, Recorded, Rescued, Resolved, Retention, Retried, Selected, Selection,
+    StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
-pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
+pub use rows::{
+    AttemptRecord, Counts, Daemon, Job, JobSummary, LogLine, LogSource, Overview, PluginReport, TypeOverview,
+};
 pub use sqlite::{Durability, OpenError, OpenMode, QueueOptions, TableName};
 pub use state::{Event, Outcome, Status};
 pub use store::{Store, StoreError};

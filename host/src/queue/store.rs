@@ -14,8 +14,9 @@ use thiserror::Error;
 
 use super::{
     AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
-    Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
-    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, WorkerName,
+    Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress, Pruned,
+    Receipt, Recorded, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status,
+    WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -134,8 +135,19 @@ pub trait Store: Send + Sync + 'static {
     /// One job.
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError>;
 
-    /// Jobs, newest first.
-    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError>;
+    /// A page of jobs. One snapshot a page: a long list takes several calls, each with the position that the one before
+    /// returned, and sees changes between them.
+    ///
+    /// Like [`find`](Self::find), [`history`](Self::history) and [`overview`](Self::overview) it shows a job as pending that
+    /// is leased and whose guest is known not to have started: a worker has claimed it ahead of a free slot. Its
+    /// `lease_until` is set.
+    async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError>;
+
+    /// The same, without what can be large.
+    async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError>;
+
+    /// How many jobs `filter` names, whatever its limit; counts no further than `most`.
+    async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError>;
 
     /// The last 100 attempts of a job that have ended, oldest first.
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError>;
@@ -145,6 +157,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What a job's attempts logged, in order, after the first `skip` lines.
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError>;
+
+    /// How many jobs there are of each type and in each state. Reads every dead job's row, and every other from an index.
+    async fn overview(&self) -> Result<Overview, StoreError>;
 
     /// How many jobs stand in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
@@ -165,7 +180,7 @@ pub trait Store: Send + Sync + 'static {
     /// Takes back what [`announce`](Self::announce) and [`register`](Self::register) wrote.
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError>;
 
-    /// What the daemons on this queue last announced.
+    /// What the daemons on this queue last announced, without those that are proved dead.
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError>;
 
     /// Finishes what was asked for and lets go of the place that the queue is kept in. Every later call is refused.

@@ -16,14 +16,15 @@ use self::prune::Prune;
 use self::readers::Readers;
 use self::rescue::Over;
 use self::session::Session;
+use self::started::StartNotes;
 use self::watch::ChangeWatcher;
 use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
     AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
-    Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded,
-    Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
-    Timestamp, WorkerName,
+    Filter, Id, Job, JobRef, JobSummary, JobType, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress,
+    Pruned, Receipt, Recorded, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease,
+    Status, Store, StoreError, Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -66,6 +67,7 @@ mod row;
 mod session;
 mod snooze;
 mod sqlite_error;
+mod started;
 mod table_name;
 mod test_data;
 mod watch;
@@ -371,12 +373,24 @@ impl Store for SqliteStore {
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
-        let id = id.clone();
-        self.readers.read(move |db| find::find(db, &id)).await
+        let (id, workers) = (id.clone(), Arc::clone(&self.workers));
+        let show = move |job| StartNotes::of(&workers).show(job);
+        self.readers.read(move |db| Ok(find::find(db, &id)?.map(show))).await
     }
 
-    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError> {
-        self.readers.read(move |db| list::list(db, &filter)).await
+    async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::jobs(db, &workers, &filter)).await
+    }
+
+    async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::summaries(db, &workers, &filter)).await
+    }
+
+    async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::matching(db, &workers, &filter, most)).await
     }
 
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError> {
@@ -385,13 +399,19 @@ impl Store for SqliteStore {
     }
 
     async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError> {
-        let id = id.clone();
-        self.readers.read(move |db| attempts::history(db, &id)).await
+        let (id, workers) = (id.clone(), Arc::clone(&self.workers));
+        let show = move |(job, attempts)| (StartNotes::of(&workers).show(job), attempts);
+        self.readers.read(move |db| Ok(attempts::history(db, &id)?.map(show))).await
     }
 
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
         let id = id.clone();
         self.readers.read(move |db| logs::logs(db, &id, skip)).await
+    }
+
+    async fn overview(&self) -> Result<Overview, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| counts::overview(db, &workers)).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -431,7 +451,8 @@ impl Store for SqliteStore {
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
-        self.readers.read(daemons::daemons).await
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| daemons::daemons(db, &workers)).await
     }
 
     async fn close(&self) {

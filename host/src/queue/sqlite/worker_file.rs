@@ -207,6 +207,15 @@ impl FoundFile {
         }
     }
 
+    /// Whether nobody holds the lock: neither the worker nor another that found it dead. Any number may ask at once.
+    pub(super) fn is_unlocked(&self) -> io::Result<bool> {
+        match self.file.try_lock_shared() {
+            Ok(()) => Ok(is_at(&self.path, &self.file)),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// Every note that is whole.
     pub(super) fn notes(&self) -> io::Result<Notes> {
         let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(usize::MAX);

@@ -138,6 +138,15 @@ impl Workers {
         }
     }
 
+    /// Whether a worker is proved dead. Takes nothing from those who clean up behind it.
+    pub(super) fn is_dead(&self, worker: &str) -> bool {
+        if self.own().contains_key(worker) {
+            return false;
+        }
+        let Ok(Some(file)) = FoundFile::open(self.path_of(worker)) else { return false };
+        file.header.worker == worker && self.is_of_this_boot(&file) && file.is_unlocked().unwrap_or(false)
+    }
+
     /// What a worker has started, where its file proves it, whether it lives or not.
     pub(super) fn notes_of(&self, worker: &str) -> Option<Notes> {
         let file = FoundFile::open(self.path_of(worker)).ok().flatten()?;
