@@ -66,7 +66,7 @@ enum Command {
     /// Count the jobs in each state
     #[command(after_help = status::HELP)]
     Status(status::Args),
-    /// List jobs, newest first
+    /// List jobs
     #[command(after_help = list::HELP)]
     List(list::Args),
     /// Show one job with its attempts
@@ -134,7 +134,7 @@ fn dispatch(
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),
-        Command::List(args) => list::run(args, context),
+        Command::List(args) => list::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
         Command::Retry(args) => retry::run(&args, context),

@@ -17,7 +17,7 @@ const BEAT: Duration = Duration::from_secs(5);
 const BREATH: Duration = Duration::from_millis(250);
 
 /// Announces this daemon: at each change of a plugin and at least once a beat, until the queue is gone.
-pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
+pub(super) async fn announce(shared: Arc<Shared>, mut options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut told = None;
     let mut changes = shared.handlers.changes();
     loop {
@@ -27,11 +27,16 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<W
             Err(error) if error.is_fatal() => return shared.note(&error),
             Err(error) => tracing::warn!("cannot look after the queue: {error}"),
         }
-        let daemon = portrait(&shared, &options.borrow().clone());
+        let daemon = portrait(&shared, &options.borrow_and_update().clone());
         if let Err(error) = shared.store.announce(daemon).await {
             tracing::warn!("cannot announce this daemon: {error}");
         }
-        _ = tokio::time::timeout(BEAT, changes.changed()).await;
+        // Other settings may serve other types or have other slots.
+        tokio::select! {
+            _ = changes.changed() => {}
+            Ok(()) = options.changed() => {}
+            () = tokio::time::sleep(BEAT) => {}
+        }
         tokio::time::sleep(BREATH).await;
     }
 }
@@ -39,13 +44,15 @@ pub(super) async fn announce(shared: Arc<Shared>, options: watch::Receiver<Arc<W
 fn portrait(shared: &Shared, options: &WorkerOptions) -> Daemon {
     let mut plugins = shared.handlers.report();
     plugins.retain(|plugin| options.types.includes(&plugin.job_type));
+    let running = u32::try_from(shared.leases().running().count()).unwrap_or(u32::MAX);
     Daemon {
         worker: shared.worker.to_string(),
         pid: std::process::id(),
         started_at: shared.started_at,
         seen_at: Timestamp::now(),
         slots: options.concurrency.get(),
-        busy: u32::try_from(shared.leases().running().count()).unwrap_or(u32::MAX),
+        // An attempt whose end is being written holds its lease, but no slot any more.
+        busy: running.min(options.concurrency.get()),
         plugins,
     }
 }
