@@ -246,7 +246,7 @@ fn table(jobs: &[JobSummary], ids: Vec<String>, running: &[Daemon], settings: &S
 
 /// Attempts that counted and the one that runs, of those that there are at most.
 pub(super) fn attempts(job: &JobSummary, settings: &Settings) -> String {
-    let most = job.max_attempts.unwrap_or(settings.worker.rules.of(&job.job_type).policy.max_attempts);
+    let most = job.max_attempts.unwrap_or(settings.worker.job_types.of(&job.job_type).policy.max_attempts);
     let running = u32::from(job.status == Status::Running);
     format!("{}/{most}", job.attempts.saturating_add(running))
 }
