@@ -87,3 +87,17 @@ fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
     assert_eq!(help.code, 0);
     assert!(help.stdout.contains("124 the wait timed out"), "{help:?}");
 }
+
+#[test]
+fn advice_is_given_only_where_it_helps() {
+    let home = Home::new("");
+    let said = home.jobq(&["pause"]);
+    assert!(said.code == 2 && !said.stderr.contains("similar"), "{said:?}");
+    assert!(home.jobq(&["lst"]).stderr.contains("similar subcommand exists: 'list'"));
+    let said = home.jobq(&["cancel", "--key", "k"]);
+    assert!(said.code == 2 && !said.stderr.contains("-- --key"), "{said:?}");
+    let mut command = home.command(&["show"]);
+    let output = command.env("JOBQ_CONFIG", home.path("jobq.toml")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("Usage: jobq show <ID>"), "{stderr}");
+}

@@ -10,7 +10,7 @@ use super::exit::{Code, Failure};
 use super::output::{Format, cell};
 use crate::config::{self, Environment, Location, Queue, Settings, suggest};
 use crate::plugins::{JobTypes, NotServed};
-use crate::queue::{self, Id, JobType, OpenMode, Resolved, Store};
+use crate::queue::{self, Id, JobType, OpenError, OpenMode, Resolved, Store};
 
 /// How long a command waits for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,15 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Global {
-    /// The settings file [default: jobq.toml]
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "JOBQ_CONFIG",
-        hide_env_values = true,
-        help_heading = "Global options"
-    )]
+    // `Location` reads the variable: an argument of clap that is set by a variable turns up in every usage line.
+    /// The settings file [default: jobq.toml] [env: JOBQ_CONFIG]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(super) config: Option<PathBuf>,
     /// How data is printed: table for people, json as one document, or ndjson, an object a line
     #[arg(
@@ -81,6 +75,14 @@ impl Context {
     /// The queue of the settings.
     pub(super) fn open(&self, settings: &Settings, mode: OpenMode) -> anyhow::Result<Arc<dyn Store>> {
         Ok(queue::open(store_options(settings, Some(PATIENCE)), mode)?)
+    }
+
+    /// The queue of the settings, for a command that only reads it: a user who may not write it can run it too.
+    pub(super) fn open_to_read(&self, settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+        match queue::open(store_options(settings, Some(PATIENCE)), OpenMode::Existing) {
+            Err(OpenError::ReadOnly { .. }) => self.open(settings, OpenMode::ReadOnly),
+            opened => Ok(opened?),
+        }
     }
 
     /// Runs a command's work on one thread.

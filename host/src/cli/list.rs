@@ -10,7 +10,7 @@ use super::output::{self, Column, Format, Objects, cell, talk};
 use super::{parse, render, terminal, when};
 use crate::config::{Settings, suggest};
 use crate::plugins::{JobTypes, NotServed};
-use crate::queue::{Daemon, Filter, Id, JobSummary, OpenMode, Order, Page, Resolved, Status, Store, Timestamp};
+use crate::queue::{Daemon, Filter, Id, JobSummary, Order, Page, Resolved, Status, Store, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -91,7 +91,7 @@ const fn is_waiting(status: Status) -> bool {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let filter = args.filter()?;
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     context.block_on(async {
         let found = match context.format() {
             _ if args.id_only => print_ids(&*store, &filter).await?,

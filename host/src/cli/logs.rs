@@ -6,7 +6,7 @@ use super::context::{Context, job_id, no_such_job};
 use super::exit::{Code, Failure};
 use super::output::{self, Format, cell, talk};
 use super::render;
-use crate::queue::{ChangeCursor, Id, Job, LogLine, OpenMode, Status, Store, StoreError, Timestamp};
+use crate::queue::{ChangeCursor, Id, Job, LogLine, Status, Store, StoreError, Timestamp};
 
 /// How often `--follow` looks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         return Err(failure.hint("`-o ndjson` prints an object a line").into());
     }
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     context.block_on(async {
         let id = job_id(&*store, &args.id).await?;
         // The job first: what it logged before it ended is there once it has.

@@ -31,9 +31,13 @@ mod when;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use context::{Context, Global};
 use exit::Code;
+
+use crate::config::suggest;
+
 /// Background jobs in SQLite, handled by WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(name = "jobq", version, max_term_width = 100, after_help = format!("{HELP}\n\n{}", exit::HELP))]
@@ -108,7 +112,8 @@ pub fn main() -> ExitCode {
     let early = is_daemon.then(run::Listening::start);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            keep_good_advice(&mut error);
             _ = error.print();
             let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
             return code.into();
@@ -122,6 +127,29 @@ pub fn main() -> ExitCode {
     let code = dispatch(cli.command, &context, early).unwrap_or_else(|error| exit::report(&error));
     log::finish();
     code.into()
+}
+
+/// Leaves out what clap suggests for a word that is not similar, and its advice to pass an unknown flag as a value.
+fn keep_good_advice(error: &mut clap::Error) {
+    for (typed, suggested) in [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    ] {
+        let Some(ContextValue::String(typed)) = error.get(typed) else { continue };
+        let words: Vec<&str> = match error.get(suggested) {
+            Some(ContextValue::String(word)) => vec![word],
+            Some(ContextValue::Strings(words)) => words.iter().map(String::as_str).collect(),
+            _ => continue,
+        };
+        let near = suggest::closest(typed, words).map(|near| ContextValue::Strings(vec![near.to_owned()]));
+        error.remove(suggested);
+        if let Some(near) = near {
+            error.insert(suggested, near);
+        }
+    }
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
 }
 
 fn dispatch(

@@ -6,7 +6,7 @@ use super::output::{self, cell};
 use super::render::{self, Attempt};
 use super::{list, terminal, when};
 use crate::config::Settings;
-use crate::queue::{Id, Job, JobSummary, OpenMode, Status, Timestamp};
+use crate::queue::{Id, Job, JobSummary, Status, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -24,7 +24,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     let (job, attempts) = context.block_on(async {
         let id = job_id(&*store, &args.id).await?;
         Ok(store.history(&id).await?.ok_or_else(|| no_such_job(&id))?)

@@ -8,7 +8,7 @@ use super::exit::Code;
 use super::output::{self, Column, cell};
 use super::{daemons, list, render, terminal, when};
 use crate::config::Settings;
-use crate::queue::{Counts, Daemon, OpenMode, Overview, Status, Timestamp, TypeOverview, summary};
+use crate::queue::{Counts, Daemon, Overview, Status, Timestamp, TypeOverview, summary};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -51,7 +51,7 @@ struct TypeReport {
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     let (overview, running) =
         context.block_on(async { Ok((store.overview().await?, daemons::running(&*store).await?)) })?;
     let report = report(&overview, &running, &settings);

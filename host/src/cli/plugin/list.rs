@@ -6,9 +6,9 @@ use crate::cli::context::{Context, known_types};
 use crate::cli::daemons;
 use crate::cli::exit::{self, Code};
 use crate::cli::output::{self, Column, cell};
-use crate::cli::when;
+use crate::cli::{render, when};
 use crate::config::Settings;
-use crate::queue::{Daemon, OpenMode, Timestamp};
+use crate::queue::{Daemon, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Code> {
 }
 
 fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>> {
-    let store = match context.open(settings, OpenMode::Existing) {
+    let store = match context.open_to_read(settings) {
         Ok(store) => store,
         Err(error) if exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -97,7 +97,7 @@ fn people(rows: &[Row]) -> String {
         Column::Spare("DIGEST"),
         Column::Spare("WORKER"),
     ];
-    let short = |digest: &String| digest.chars().take(12).collect();
+    let short = |digest: &String| render::short_digest(digest);
     let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let now = Timestamp::now();
     let table = output::table(

@@ -8,6 +8,7 @@ use std::{fmt, io};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
+use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use super::lock_wait::{GivenUp, LockWait};
@@ -20,6 +21,8 @@ pub enum OpenMode {
     Create,
     /// Takes only a file and a table that exist.
     Existing,
+    /// The same for a user who may only read them: every write is refused.
+    ReadOnly,
 }
 
 impl From<GivenUp> for OpenError {
@@ -52,6 +55,37 @@ pub enum OpenError {
     NoDirectory {
         /// The directory.
         directory: PathBuf,
+    },
+    /// This user may not look into its directory.
+    #[error("this user may not look into `{}`, where the database is", .directory.display())]
+    NoAccess {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// This user may not read it.
+    #[error("this user may not read `{}`", .database.display())]
+    Unreadable {
+        /// The file.
+        database: PathBuf,
+    },
+    /// This user may read it, but its log has no index, and this user may not make one.
+    #[error(
+        "this user may read `{}`, but not while no other program has it open\n\
+         hint: run this while the daemon runs, or as a user who may write to the directory: reading needs the -wal and \
+         -shm files",
+        .database.display()
+    )]
+    NoLogIndex {
+        /// The file.
+        database: PathBuf,
+    },
+    /// An older jobq has made the table, and this user may not change it.
+    #[error(
+        "queue `{table}` has an older version than this jobq reads\nhint: run this as a user who may write the database"
+    )]
+    Older {
+        /// The queue's table.
+        table: TableName,
     },
     /// It is a directory or a device.
     #[error("`{}` is not a file\nhint: `queue.database` names the file itself", .database.display())]
@@ -133,6 +167,12 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
     }
     let database = &options.database;
     check_path(database, mode)?;
+    if mode == OpenMode::ReadOnly {
+        return reader(options).map_err(|error| match error {
+            OpenError::Sqlite(error) => explain_reading(error, database),
+            other => other,
+        });
+    }
     let opened = connect(options, mode).and_then(|connection| {
         migrations::migrate(&connection, &options.table, mode, &LockWait::to_open(options.patience))?;
         Ok(connection)
@@ -141,6 +181,14 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
         OpenError::Sqlite(error) => explain(error, database),
         other => other,
     })
+}
+
+/// A connection that stands in for the writer's where nothing may be written.
+fn reader(options: &QueueOptions) -> Result<Connection, OpenError> {
+    let connection = read_only(&options.database)?;
+    let patience = LockWait::to_open(options.patience);
+    migrations::migrate(&connection, &options.table, OpenMode::ReadOnly, &patience)?;
+    Ok(connection)
 }
 
 /// A connection that writes the log back and nothing else, in nobody's way.
@@ -168,12 +216,22 @@ fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
     match database.metadata() {
         Ok(found) if !found.is_file() => Err(OpenError::NotAFile { database }),
         Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(OpenError::NoAccess { directory: closed_directory(&database) })
+        }
         Err(_) => match database.parent() {
             Some(directory) if !directory.is_dir() => Err(OpenError::NoDirectory { directory: directory.to_owned() }),
-            _ if mode == OpenMode::Existing => Err(OpenError::NoDatabase { database }),
+            _ if mode != OpenMode::Create => Err(OpenError::NoDatabase { database }),
             _ => Ok(()),
         },
     }
+}
+
+/// The first directory on the way to a file that this user may not look into.
+fn closed_directory(database: &Path) -> PathBuf {
+    let directories: Vec<&Path> = database.ancestors().skip(1).collect();
+    let closed = directories.iter().rev().find(|directory| access(**directory, Access::EXEC_OK).is_err());
+    closed.or(directories.first()).map_or_else(PathBuf::new, |directory| (*directory).to_owned())
 }
 
 fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenError> {
@@ -229,5 +287,18 @@ fn explain(error: rusqlite::Error, database: &Path) -> OpenError {
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy,
         _ => OpenError::Sqlite(error),
+    }
+}
+
+/// What SQLite says to a user who may only read.
+fn explain_reading(error: rusqlite::Error, database: &Path) -> OpenError {
+    let refused = matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+    );
+    match refused.then(|| access(database, Access::READ_OK)) {
+        Some(Ok(())) => OpenError::NoLogIndex { database: database.to_owned() },
+        Some(Err(_)) => OpenError::Unreadable { database: database.to_owned() },
+        None => explain(error, database),
     }
 }

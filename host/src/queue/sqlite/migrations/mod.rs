@@ -45,6 +45,9 @@ pub(super) fn migrate(
     if missing(&snapshot, table, mode)?.is_empty() {
         return Ok(());
     }
+    if mode == OpenMode::ReadOnly {
+        return Err(OpenError::Older { table: table.clone() });
+    }
     drop(snapshot);
     let transaction = patience.last(|| Transaction::new_unchecked(connection, TransactionBehavior::Immediate))?;
     let missing = missing(&transaction, table, mode)?;
@@ -60,7 +63,9 @@ pub(super) fn migrate(
 fn missing(connection: &Connection, table: &TableName, mode: OpenMode) -> Result<&'static [&'static str], OpenError> {
     let version = match (standing(connection, table)?, mode) {
         (Standing::Nothing, OpenMode::Create) => 0,
-        (Standing::Nothing, OpenMode::Existing) => return Err(OpenError::NoTable { table: table.clone() }),
+        (Standing::Nothing, OpenMode::Existing | OpenMode::ReadOnly) => {
+            return Err(OpenError::NoTable { table: table.clone() });
+        }
         (Standing::Foreign, _) => return Err(OpenError::ForeignTable { table: table.clone() }),
         (Standing::Dropped, _) => return Err(OpenError::DroppedTable { table: table.clone() }),
         (Standing::Queue(version), _) => version,
