@@ -79,7 +79,10 @@ fn every_documented_object_has_the_keys_that_are_printed() {
     add("Retried jobs", one(&home, &["retry", "--status", "cancelled"]));
     add("Cancelled jobs", one(&home, &["cancel", "--all"]));
     add("Deleted jobs", one(&home, &["cleanup"]));
-    add("Demo job", first(&home, &["demo"]));
+    let demo = home.jobq(&["demo", "-o", "ndjson"]);
+    add("Demo job", serde_json::from_str(demo.stdout.lines().next().unwrap()).unwrap());
+    let dir = demo.stderr.lines().find_map(|line| line.strip_prefix("A fresh directory: ")).unwrap();
+    fs::remove_dir_all(dir).unwrap();
     daemon.stop();
     let documented = documented();
     assert_eq!(documented.keys().collect::<Vec<_>>(), printed.keys().collect::<Vec<_>>());

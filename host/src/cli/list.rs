@@ -156,8 +156,11 @@ async fn print_table(store: &dyn Store, filter: &Filter, settings: &Settings) ->
     output::print(&table(&jobs, ids, &running, settings))?;
     if more {
         let all = store.matching(filter.clone(), COUNTED + 1).await?;
-        let all = if all > COUNTED { format!("more than {}", grouped(COUNTED)) } else { grouped(all.max(found)) };
-        talk(format!("{} of {all} jobs; `--limit` lists more", grouped(found)));
+        // There are none where the last page was full.
+        if all > found {
+            let all = if all > COUNTED { format!("more than {}", grouped(COUNTED)) } else { grouped(all) };
+            talk(format!("{} of {all} jobs; `--limit` lists more", grouped(found)));
+        }
     }
     Ok(found)
 }

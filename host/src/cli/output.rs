@@ -129,6 +129,9 @@ const GAP: u16 = 2;
 /// The least of a long cell that is worth showing.
 const LEAST: u16 = 12;
 
+/// As much of a long cell as can mostly be understood.
+const READABLE: u16 = 40;
+
 /// A table with a header. On a terminal no wider than that; elsewhere every row is one line and nothing is cut.
 pub(super) fn table<const N: usize, C: Into<Cell>>(
     columns: [Column; N],
@@ -152,41 +155,59 @@ pub(super) fn table<const N: usize, C: Into<Cell>>(
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Sets the widths of the columns: what must be shown gets its least first, then spare columns come in while there is room.
-/// What is left goes to the columns that want more, from the left.
+/// Sets the widths of the columns. What must be shown gets its least first, then spare columns come in while there is room,
+/// and what is shown grows until it can be read, before extra columns come in. The rest goes to what is still cut.
 fn fit(table: &mut Table, columns: &[Column], width: u16) {
-    let contents = table.column_max_content_widths();
-    let mut widths: Vec<Option<u16>> = vec![None; columns.len()];
-    // Nothing follows the last column.
-    let mut room = width + GAP;
-    let ranks: [fn(&Column) -> bool; 3] = [
-        |column| matches!(column, Column::Whole(_) | Column::Cut(_)),
-        |column| matches!(column, Column::Spare(_)),
-        |column| matches!(column, Column::Extra(_)),
-    ];
-    for (rank, is_of_rank) in ranks.iter().enumerate() {
-        for (at, column) in columns.iter().enumerate().filter(|(_, column)| is_of_rank(column)) {
-            let least = column.least(contents[at]) + GAP;
-            if rank == 0 || least <= room {
-                widths[at] = Some(least);
-                room = room.saturating_sub(least);
+    let mut layout = Layout {
+        contents: table.column_max_content_widths(),
+        widths: vec![None; columns.len()],
+        // Nothing follows the last column.
+        room: width + GAP,
+    };
+    layout.admit(columns, |column| matches!(column, Column::Whole(_) | Column::Cut(_)), true);
+    layout.admit(columns, |column| matches!(column, Column::Spare(_)), false);
+    layout.grow(READABLE);
+    layout.admit(columns, |column| matches!(column, Column::Extra(_)), false);
+    layout.grow(u16::MAX);
+    for (at, width) in layout.widths.into_iter().enumerate() {
+        let shown = |width| ColumnConstraint::Absolute(Width::Fixed(width));
+        if let Some(column) = table.column_mut(at) {
+            column.set_constraint(width.map_or(ColumnConstraint::Hidden, shown));
+        }
+    }
+    // A cell is cut anywhere, not only between two words.
+    table.set_delimiter('\0').set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+}
+
+/// How the width of a terminal is divided.
+struct Layout {
+    contents: Vec<u16>,
+    /// With the gap behind it; `None` for a column that is left out.
+    widths: Vec<Option<u16>>,
+    room: u16,
+}
+
+impl Layout {
+    /// Shows these columns at their least width, where there is room or it `must` be.
+    fn admit(&mut self, columns: &[Column], is_it: impl Fn(Column) -> bool, must: bool) {
+        for (at, column) in columns.iter().enumerate().filter(|(_, column)| is_it(**column)) {
+            let least = column.least(self.contents[at]) + GAP;
+            if must || least <= self.room {
+                self.widths[at] = Some(least);
+                self.room = self.room.saturating_sub(least);
             }
         }
     }
-    for (width, content) in widths.iter_mut().zip(&contents) {
-        let Some(width) = width else { continue };
-        let more = (content + GAP).saturating_sub(*width).min(room);
-        *width += more;
-        room -= more;
-    }
-    for (at, width) in widths.into_iter().enumerate() {
-        let constraint =
-            width.map_or(ColumnConstraint::Hidden, |width| ColumnConstraint::Absolute(Width::Fixed(width)));
-        if let Some(column) = table.column_mut(at) {
-            column.set_constraint(constraint);
+
+    /// Widens what is cut, from the left, but not beyond `most`.
+    fn grow(&mut self, most: u16) {
+        for (width, content) in self.widths.iter_mut().zip(&self.contents) {
+            let Some(width) = width else { continue };
+            let more = ((*content).min(most) + GAP).saturating_sub(*width).min(self.room);
+            *width += more;
+            self.room -= more;
         }
     }
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
 }
 
 /// Text that fits a cell: one line of at most `most` characters, without anything that moves a terminal's cursor.
