@@ -60,7 +60,7 @@ fn a_user_who_cannot_read_is_told_why() {
     for name in ["jobq.db-wal", "jobq.db-shm"] {
         _ = fs::remove_file(home.path(name));
     }
-    refused("but not while no other program has it open");
+    refused("but only while another program has it open");
     let open = home.sql();
     open.query_row("SELECT count(*) FROM jobs", [], |_| Ok(())).unwrap();
     set_mode(&home, "jobq.db", 0o600);

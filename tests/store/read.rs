@@ -1,4 +1,4 @@
-//! Looking: one job, many jobs, counts, holders.
+//! Reads: find, list, counts, holder.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use jobq::queue::{
 use super::{HOUR, Queue, claim, due_in, failure, is_since, job, keyed, receipt, tester};
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn a_missing_job_is_not_found() {
     let queue = Queue::fresh();
     let id = Id::parse("nobody").unwrap();
     assert_eq!(queue.store.find(&id).await.unwrap(), None);
@@ -52,7 +52,7 @@ async fn the_beginning_of_an_id_names_the_only_job_that_has_it() {
 }
 
 #[tokio::test]
-async fn jobs_that_come_due_within_a_time_are_counted() {
+async fn jobs_due_within_a_time_are_counted() {
     let queue = Queue::fresh();
     for delay in [Duration::ZERO, HOUR, HOUR, 3 * HOUR] {
         queue.add(due_in(delay)).await;
@@ -63,7 +63,7 @@ async fn jobs_that_come_due_within_a_time_are_counted() {
 }
 
 #[tokio::test]
-async fn a_list_is_newest_first_and_as_long_as_asked() {
+async fn a_list_is_newest_first_and_limited() {
     let queue = Queue::fresh();
     let jobs: Vec<NewJob> = (0..5).map(|_| job("work")).collect();
     let newest: Vec<Id> = jobs.iter().rev().take(3).map(|job| job.id.clone()).collect();
@@ -76,17 +76,17 @@ async fn a_list_is_newest_first_and_as_long_as_asked() {
 }
 
 #[tokio::test]
-async fn a_list_holds_exactly_what_its_filter_names() {
+async fn a_list_has_exactly_the_jobs_of_its_filter() {
     let queue = Queue::fresh();
-    queue.bystanders().await;
+    queue.other_jobs().await;
     for _ in 0..2 {
-        queue.bystanders_in(&[Status::Completed, Status::Running, Status::Dead, Status::Cancelled]).await;
+        queue.other_jobs_in(&[Status::Completed, Status::Running, Status::Dead, Status::Cancelled]).await;
     }
     let all = queue.all().await;
     assert_eq!(all.len(), 14);
     let states = Status::ALL.into_iter().map(Some).chain([None]);
     for status in states {
-        for job_type in [None, Some("bystander-dead".to_owned()), Some("nobody".to_owned())] {
+        for job_type in [None, Some("other-dead".to_owned()), Some("nobody".to_owned())] {
             for limit in [2, 100] {
                 let filter = Filter {
                     states: status.into_iter().collect(),
@@ -112,9 +112,9 @@ async fn the_pages_of_a_list_make_up_the_list_in_every_order() {
         queue.add(NewJob { priority, ..due_in(delay) }).await;
     }
     for _ in 0..3 {
-        queue.bystanders_in(&[Status::Dead, Status::Completed, Status::Cancelled, Status::Running]).await;
+        queue.other_jobs_in(&[Status::Dead, Status::Completed, Status::Cancelled, Status::Running]).await;
     }
-    queue.bystanders_in(&[Status::Failed]).await;
+    queue.other_jobs_in(&[Status::Failed]).await;
     let all = queue.all().await;
     let ends = |job: &&Job| job.status.is_terminal();
     let waits = |job: &&Job| matches!(job.status, Status::Pending | Status::Failed);
@@ -203,7 +203,7 @@ async fn an_overview_counts_by_type_and_says_since_when_jobs_are_due() {
     let queue = Queue::fresh();
     assert_eq!(queue.store.overview().await.unwrap(), Overview::default());
     let start = Timestamp::now();
-    queue.bystanders().await;
+    queue.other_jobs().await;
     let due = Timestamp::from_millis(1_700_000_000_000);
     for due in [Due::In(HOUR), Due::At(due.after(HOUR)), Due::At(due)] {
         queue.add(NewJob { due, ..job("work") }).await;
@@ -211,7 +211,7 @@ async fn an_overview_counts_by_type_and_says_since_when_jobs_are_due() {
     let Overview { counts, types } = queue.store.overview().await.unwrap();
     assert_eq!(counts, queue.store.counts().await.unwrap());
     let names: Vec<_> = types.iter().map(|found| found.job_type.as_str()).collect();
-    let unfinished = ["dead", "failed", "pending", "running"].map(|status| format!("bystander-{status}"));
+    let unfinished = ["dead", "failed", "pending", "running"].map(|status| format!("other-{status}"));
     assert_eq!(names[..4], unfinished);
     assert_eq!(types[0].counts, Counts::from([(Status::Dead, 1)]));
     assert_eq!(types[0].oldest_due, None);
@@ -222,18 +222,18 @@ async fn an_overview_counts_by_type_and_says_since_when_jobs_are_due() {
 }
 
 #[tokio::test]
-async fn counts_tell_each_state_and_leave_out_the_empty_ones() {
+async fn counts_have_each_state_that_has_jobs() {
     let queue = Queue::fresh();
     assert_eq!(queue.store.counts().await.unwrap(), Counts::new());
-    queue.bystanders().await;
-    queue.bystanders_in(&[Status::Dead, Status::Dead, Status::Completed]).await;
+    queue.other_jobs().await;
+    queue.other_jobs_in(&[Status::Dead, Status::Dead, Status::Completed]).await;
     let counts = queue.store.counts().await.unwrap();
     let expected = [1, 1, 2, 1, 3, 1];
     assert_eq!(counts, Status::ALL.into_iter().zip(expected).collect::<Counts>());
 }
 
 #[tokio::test]
-async fn the_holder_of_a_key_may_leave_itself_out() {
+async fn holder_can_exclude_a_lease() {
     let queue = Queue::fresh();
     let id = queue.add(keyed("k")).await;
     let claimed = queue.claim(1).await.remove(0);
@@ -244,9 +244,9 @@ async fn the_holder_of_a_key_may_leave_itself_out() {
     assert_eq!(queue.store.holder("k", Some(other.lease)).await.unwrap(), Some(id));
 }
 
-/// A store that read one after the other would now and then show an attempt that had ended beside a job that was running.
+/// With two snapshots, an attempt that has ended would sometimes appear beside a job that is still running.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_and_its_attempts_are_of_one_moment() {
+async fn a_job_and_its_attempts_come_from_one_snapshot() {
     let queue = Queue::fresh();
     for _ in 0..100 {
         let id = queue.add(job("work")).await;

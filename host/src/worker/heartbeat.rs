@@ -110,7 +110,7 @@ async fn listen(pool: &PoolState) {
     if heard.is_empty() {
         return;
     }
-    if let Err(error) = pool.store.record(heard).await {
+    if let Err(error) = pool.store.save_progress(heard).await {
         tracing::warn!("log lines of running attempts are lost: {error}");
         pool.stop_if_fatal(&error);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::attempt::Verdict;
 use super::pool_state::PoolState;
-use crate::queue::{AttemptFailure, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
+use crate::queue::{AttemptFailure, AttemptWrite, Lease, NewJob, Next, Outcome, Receipt, StoreError};
 
 /// The pause before the first retry. It doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -20,13 +20,13 @@ pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut verdict: Verd
     let mut retry = RetryPause(FIRST_PAUSE);
     loop {
         match write(pool, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
-            Ok(Recorded::Yes) => {
+            Ok(AttemptWrite::Done) => {
                 pool.store.ended(&receipt.lease);
                 pool.recorded.fetch_add(1, Ordering::Relaxed);
                 pool.recorded_changed.notify_waiters();
                 return;
             }
-            Ok(Recorded::LeaseLost) => {
+            Ok(AttemptWrite::LeaseLost) => {
                 pool.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended after its lease was lost", receipt.lease);
                 return;
@@ -53,7 +53,7 @@ async fn write(
     receipt: Receipt,
     verdict: Verdict,
     follow_ups: Vec<NewJob>,
-) -> Result<Recorded, StoreError> {
+) -> Result<AttemptWrite, StoreError> {
     match verdict {
         Verdict::Complete(result) => {
             let adds_jobs = !follow_ups.is_empty();

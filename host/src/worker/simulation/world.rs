@@ -10,10 +10,10 @@ use fastrand::Rng;
 
 use super::daemon::{Daemon, Guest, Key, LEASE, Stopping, job_type, key};
 use super::script::{Input, Job, Script, TYPES};
-use crate::queue::memory::{Gone, Table};
+use crate::queue::memory::{LostAttempts, Table};
 use crate::queue::{
-    self, AttemptRecord, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload, Receipt, Recorded,
-    Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
+    self, AttemptRecord, AttemptWrite, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload,
+    Receipt, Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
 use crate::sandbox::GuestOutcome as End;
 use crate::worker::attempt::{Verdict, decide};
@@ -746,7 +746,7 @@ impl<'s> World<'s> {
         })
     }
 
-    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> Recorded {
+    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> AttemptWrite {
         let receipt = Receipt::of(job, Duration::ZERO);
         match verdict {
             Verdict::Complete(result) => {
@@ -769,7 +769,7 @@ impl<'s> World<'s> {
             let notes = dead_workers.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
-        let gone = Gone {
+        let gone = LostAttempts {
             dead: &dead,
             max_lease: rescues_expired.then_some(LEASE * reaper::MAX_LEASE_FACTOR),
             limit: usize::MAX,
