@@ -40,7 +40,7 @@ fn a_queue_of_a_newer_jobq_is_refused() {
     home.plugin("echo", "echo");
     home.enqueue("echo", "{}", &[]);
     home.sql().execute("UPDATE jobq_queues SET version = 1000", []).unwrap();
-    refused(&home, &["status"], 4, &["version 1000", "newer jobq"]);
+    refused(&home, &["status"], 4, &["version 1000", "upgrade jobq"]);
 }
 
 #[test]

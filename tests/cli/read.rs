@@ -8,7 +8,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::standing;
-use crate::home::Home;
+use crate::home::{Home, eventually};
 
 #[test]
 fn status_counts_every_state() {
@@ -75,7 +75,24 @@ fn status_says_which_types_wait_what_runs_and_what_nothing_serves() {
     assert!(home.jobq(&["plugin", "list"]).stderr.contains("no daemon is running on this queue"));
 }
 
-/// Three jobs wait for the only slot; a daemon claims short ones ahead of it.
+#[test]
+fn plugin_list_counts_the_attempts_of_each_type_of_a_shared_file() {
+    let home = Home::new("[jobs.one]\nplugin = \"echo.wasm\"\n[jobs.other]\nplugin = \"echo.wasm\"\n");
+    home.plugin("echo", "echo");
+    let daemon = home.daemon();
+    for _ in 0..2 {
+        home.jobq(&["enqueue", "one", "1", "--wait=100s"]);
+    }
+    let counted = eventually("the daemon to report the attempts", || {
+        let rows = home.jobq(&["plugin", "list", "-o", "ndjson"]).stdout;
+        let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let counted: Vec<_> = rows.map(|row| (row["type"].clone(), row["attempts"].clone())).collect();
+        counted.iter().any(|(_, attempts)| *attempts == 2).then_some(counted)
+    });
+    assert_eq!(counted, [("one".into(), 2.into()), ("other".into(), 0.into())]);
+    daemon.stop();
+}
+
 #[test]
 fn what_is_claimed_ahead_is_pending_for_readers() {
     let home = Home::new("");
@@ -140,7 +157,7 @@ fn a_list_that_is_cut_says_how_many_jobs_there_are() {
     assert_eq!(all.lines().collect::<BTreeSet<_>>().len(), 2_000, "pages neither overlap nor leave gaps");
 }
 
-/// Peak memory, of 60 MB of payloads, results and errors.
+/// The list has 60 MB of payloads, results and errors.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_long_list_takes_little_memory() {

@@ -1,4 +1,4 @@
-//! Reading commands for a user who may not write the queue.
+//! Commands that only read, run by a user who can't write the queue.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,20 +7,20 @@ use std::os::unix::process::CommandExt;
 use super::standing;
 use crate::home::{Home, Said};
 
-/// Some user who owns nothing.
-const NOBODY: u32 = 65_534;
+/// A user who owns no files.
+const OTHER_USER: u32 = 65_534;
 
 fn set_mode(home: &Home, name: &str, mode: u32) {
     fs::set_permissions(home.path(name), Permissions::from_mode(mode)).unwrap();
 }
 
 /// Runs a command as another user; `None` where this process may not, or that user cannot reach the program.
-fn as_nobody(home: &Home, args: &[&str]) -> Option<Said> {
+fn as_other_user(home: &Home, args: &[&str]) -> Option<Said> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("only root can run a program as another user");
         return None;
     }
-    let output = home.command(args).uid(NOBODY).gid(NOBODY).output().ok()?;
+    let output = home.command(args).uid(OTHER_USER).gid(OTHER_USER).output().ok()?;
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Some(Said { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) })
 }
@@ -40,11 +40,11 @@ fn a_user_who_may_only_read_sees_everything_while_the_queue_is_open() {
     let open = home.sql();
     open.query_row("SELECT count(*) FROM jobs", [], |_| Ok(())).unwrap();
     for args in [&["status"][..], &["list"], &["show", &jobs.dead], &["logs", &jobs.dead], &["plugin", "list"]] {
-        let Some(said) = as_nobody(&home, args) else { return };
+        let Some(said) = as_other_user(&home, args) else { return };
         let expected = home.jobq(args);
         assert_eq!((said.code, said.stdout, said.stderr), (0, expected.stdout, expected.stderr), "{args:?}");
     }
-    let said = as_nobody(&home, &["retry", &jobs.dead]).unwrap();
+    let said = as_other_user(&home, &["retry", &jobs.dead]).unwrap();
     assert!(said.code == 1 && said.stderr.contains("cannot be written"), "{said:?}");
     assert_eq!(home.show(&jobs.dead)["status"], "dead");
 }
@@ -53,7 +53,7 @@ fn a_user_who_may_only_read_sees_everything_while_the_queue_is_open() {
 fn a_user_who_cannot_read_is_told_why() {
     let (home, _) = readable();
     let refused = |expected: &str| {
-        let Some(said) = as_nobody(&home, &["status"]) else { return };
+        let Some(said) = as_other_user(&home, &["status"]) else { return };
         assert!(said.code == 1 && said.stderr.contains(expected), "lacks {expected:?}: {said:?}");
         assert!(!said.stderr.contains("create it"), "{said:?}");
     };

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Global {
-    // `Location` reads the variable: an argument of clap that is set by a variable turns up in every usage line.
+    // `Location` reads the variable. With clap's `env`, a set variable adds the flag to every usage line.
     /// The settings file [default: jobq.toml] [env: JOBQ_CONFIG]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(super) config: Option<PathBuf>,
@@ -77,7 +77,7 @@ impl Context {
         Ok(queue::open(store_options(settings, Some(PATIENCE)), mode)?)
     }
 
-    /// The queue of the settings, for a command that only reads it: a user who may not write it can run it too.
+    /// Opens the queue for a command that only reads. Works for users who can't write it.
     pub(super) fn open_to_read(&self, settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
         match queue::open(store_options(settings, Some(PATIENCE)), OpenMode::Existing) {
             Err(OpenError::ReadOnly { .. }) => self.open(settings, OpenMode::ReadOnly),
@@ -137,7 +137,7 @@ pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[St
     Err(Failure::new(Code::NotFound, message).hint(hint))
 }
 
-/// The job that an id names; the beginning of an id will do where only one job's id begins with it.
+/// Resolves an id or an unambiguous prefix of one.
 pub(super) async fn job_id(store: &dyn Store, typed: &Id) -> anyhow::Result<Id> {
     match store.resolve(typed).await? {
         Resolved::Job(id) => Ok(id),

@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     })
 }
 
-/// Calls `each` with the jobs that `read` returns, page by page, and returns how many there were and whether more follow.
+/// Calls `each` for the jobs of all pages. Returns their number and whether there may be more.
 async fn in_pages<J>(
     filter: &Filter,
     read: impl AsyncFn(Filter) -> Result<Page<J>, crate::queue::StoreError>,
@@ -165,7 +165,7 @@ async fn print_table(store: &dyn Store, filter: &Filter, settings: &Settings) ->
     Ok(found)
 }
 
-/// The ids as they are shown: shortened on a narrow terminal, to what still names one job each.
+/// The ids to print. On a narrow terminal they are shortened as far as each still names one job.
 async fn shown_ids(store: &dyn Store, jobs: &[JobSummary]) -> anyhow::Result<Vec<String>> {
     let whole = |job: &JobSummary| cell(job.id.as_str(), 255);
     if terminal::width().is_none_or(|width| width >= WIDE) || jobs.len() > PAGE {
@@ -189,7 +189,7 @@ fn beginning(id: &Id, length: usize) -> Option<Id> {
     Id::parse(&id.as_str()[..end]).ok()
 }
 
-/// What to say about a type that neither the settings nor the plugins know.
+/// A hint if neither the settings nor the plugins have this type.
 pub(super) fn unknown_type(typed: &str, settings: &Settings) -> Option<String> {
     let known = known_types(settings);
     if known.iter().any(|name| name == typed) {
@@ -199,7 +199,7 @@ pub(super) fn unknown_type(typed: &str, settings: &Settings) -> Option<String> {
     Some(format!("no job has the type `{}`, and nothing serves it{near}", cell(typed, 64)))
 }
 
-/// Why nothing runs the jobs of a type, and which type may have been meant.
+/// Why no jobs of this type run, with a suggestion for a misspelt name.
 pub(super) fn unserved(job_type: &str, running: &[Daemon], settings: &Settings) -> Option<String> {
     let quoted = cell(job_type, 64);
     match Service::of(job_type, running) {
@@ -247,14 +247,14 @@ fn table(jobs: &[JobSummary], ids: Vec<String>, running: &[Daemon], settings: &S
     output::table(columns, jobs.iter().zip(ids).map(row))
 }
 
-/// Attempts that counted and the one that runs, of those that there are at most.
+/// Attempts so far, including the running one, and their limit.
 pub(super) fn attempts(job: &JobSummary, settings: &Settings) -> String {
     let most = job.max_attempts.unwrap_or(settings.worker.job_types.of(&job.job_type).policy.max_attempts);
     let running = u32::from(job.status == Status::Running);
     format!("{}/{most}", job.attempts.saturating_add(running))
 }
 
-/// What is worth saying in the state the job is in: how far it is, what went wrong, or why it waits.
+/// Progress, error, or why the job waits, depending on its state.
 fn note(job: &JobSummary, running: &[Daemon], settings: &Settings) -> String {
     let claimed_by = job.worker.as_deref().filter(|_| job.lease_until.is_some());
     match (job.status, &job.progress, &job.error) {

@@ -1,4 +1,4 @@
-//! The commands, one file each. Data goes to stdout, talk to stderr; [`exit`] lists what the exit codes mean.
+//! The commands, one file each. Data goes to stdout, messages to stderr; [`exit`] lists what the exit codes mean.
 
 mod bench;
 mod cancel;
@@ -113,7 +113,7 @@ pub fn command() -> clap::Command {
 
 /// Parses the command line, runs the command, and says how it ended.
 pub fn main() -> ExitCode {
-    // Reading the command line takes milliseconds, and a signal that nobody listens to yet ends the process.
+    // Parsing the command line takes milliseconds, and a signal without a handler ends the process.
     let is_daemon = std::env::args_os().nth(1).is_some_and(|first| first == "run");
     let early = is_daemon.then(run::Listening::start);
     let cli = match Cli::try_parse() {
@@ -135,7 +135,7 @@ pub fn main() -> ExitCode {
     code.into()
 }
 
-/// Leaves out what clap suggests for a word that is not similar, and its advice to pass an unknown flag as a value.
+/// Removes clap's suggestions that aren't similar to what was typed, and its tip to pass an unknown flag as a value.
 fn keep_good_advice(error: &mut clap::Error) {
     for (typed, suggested) in [
         (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),

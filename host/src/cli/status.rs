@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-/// The whole of it, as JSON has it.
+/// The JSON object.
 #[derive(Debug, Serialize)]
 struct Report {
     pending: u64,
@@ -45,7 +45,7 @@ struct TypeReport {
     failed: u64,
     dead: u64,
     oldest_due: Option<String>,
-    /// Why nothing runs its jobs; `None` where something does or none is due.
+    /// Why its jobs do not run; `None` if they do or none is due.
     unserved: Option<String>,
 }
 

@@ -315,7 +315,7 @@ pub struct Pruned {
 
 /// Which jobs to list, in which order, and how many.
 ///
-/// A job that is leased and whose guest is known not to have started counts as pending, see [`Store::list`](super::Store::list).
+/// A leased job whose guest has provably not started counts as pending, see [`Store::list`](super::Store::list).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// In one of these states; empty: in any.
@@ -348,7 +348,7 @@ impl Filter {
         is_in_order && (self.states.is_empty() || self.states.contains(&status))
     }
 
-    /// The states that rows of listed jobs can have: a pending job may be leased already.
+    /// The stored states of jobs that match: a pending job may already be leased.
     pub(super) fn stored_states(&self) -> impl Iterator<Item = Status> {
         let names_pending = self.names(Status::Pending);
         Status::ALL
@@ -360,28 +360,28 @@ impl Filter {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The last one that was enqueued first.
+    /// Latest enqueued first.
     #[default]
     Created,
-    /// The last one that ended first; jobs that have not ended are left out.
+    /// Latest ended first. Only jobs that have ended.
     Ended,
-    /// The first one that is due first; jobs that run or have ended are left out.
+    /// Earliest due first. Only pending and failed jobs.
     Scheduled,
 }
 
-/// A job's position in the order of a list. It keeps its meaning when jobs come and go.
+/// A job's position in the order of a list. It stays valid when jobs are added or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The instant that the order goes by; none where it goes by insertion, or where the job has none.
+    /// The instant that decides the order; `None` in order of insertion, or if the job has none.
     pub(super) at: Option<Timestamp>,
     pub(super) job: JobRef,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
     /// The jobs in order.
     pub jobs: Vec<T>,
-    /// What to ask for the next page with; `None` where nothing follows.
+    /// [`Filter::after`] of the next page; `None` after the last one.
     pub next: Option<Position>,
 }

@@ -50,7 +50,7 @@ pub struct Job {
     pub progress: Option<(u8, String)>,
 }
 
-/// What a table of many jobs shows of one: no payload, no result, and only the beginning of the error.
+/// A job without its payload and result, and with only the beginning of its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSummary {
     /// See [`Job::reference`].
@@ -112,7 +112,7 @@ impl From<&Job> for JobSummary {
     }
 }
 
-/// What readers need of a leased job to show its state.
+/// What decides the state in which a leased job is shown.
 pub(super) trait Leased {
     /// Its state as it is stored.
     fn status(&self) -> Status;
@@ -123,7 +123,7 @@ pub(super) trait Leased {
     /// The row and the latest fencing token.
     fn attempt(&self) -> (JobRef, i64);
 
-    /// Shows it as pending: a worker has claimed it, and its guest is known not to have started.
+    /// Shows it as pending: a worker has claimed it, but its guest has not started.
     fn show_as_pending(&mut self);
 }
 
@@ -227,12 +227,12 @@ pub struct LogLine {
 /// The number of jobs in each state. A state without jobs is absent.
 pub type Counts = BTreeMap<Status, u64>;
 
-/// How many jobs there are, altogether and of each type.
+/// The number of jobs in total and of each type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overview {
     /// All jobs.
     pub counts: Counts,
-    /// The types of jobs that have not ended or are dead, in order of their names.
+    /// The types with jobs that are unfinished or dead, sorted by name.
     pub types: Vec<TypeOverview>,
 }
 
@@ -243,7 +243,7 @@ pub struct TypeOverview {
     pub job_type: String,
     /// Its pending, running, failed and dead jobs.
     pub counts: Counts,
-    /// Since when the job that has waited longest is due; `None` where none is.
+    /// When the oldest due job became due; `None` if none is due.
     pub oldest_due: Option<Timestamp>,
 }
 

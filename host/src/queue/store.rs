@@ -140,18 +140,17 @@ pub trait Store: Send + Sync + 'static {
     /// One job.
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError>;
 
-    /// A page of jobs. One snapshot a page: a long list takes several calls, each with the position that the one before
+    /// A page of jobs from one snapshot. A long list takes several calls, each with the position that the previous one
     /// returned, and sees changes between them.
     ///
-    /// Like [`find`](Self::find), [`history`](Self::history) and [`overview`](Self::overview) it shows a job as pending that
-    /// is leased and whose guest is known not to have started: a worker has claimed it ahead of a free slot. Its
-    /// `lease_until` is set.
+    /// Like [`find`](Self::find), [`history`](Self::history) and [`overview`](Self::overview), it shows a leased job as
+    /// pending if its guest has provably not started: a worker has claimed it ahead of a free slot. `lease_until` is set.
     async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError>;
 
-    /// The same, without what can be large.
+    /// Like [`list`](Self::list), without payloads and results.
     async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError>;
 
-    /// How many jobs `filter` names, whatever its limit; counts no further than `most`.
+    /// The number of jobs that match `filter`, whatever its limit, at most `most`.
     async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError>;
 
     /// The last 100 attempts of a job that have ended, oldest first.
@@ -163,7 +162,7 @@ pub trait Store: Send + Sync + 'static {
     /// The log lines of a job's attempts, in order, after the first `skip`.
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError>;
 
-    /// How many jobs there are of each type and in each state. Reads every dead job's row, and every other from an index.
+    /// The number of jobs of each type and in each state. Reads the rows of dead jobs and only indexes for all others.
     async fn overview(&self) -> Result<Overview, StoreError>;
 
     /// How many jobs stand in each state.
@@ -184,7 +183,7 @@ pub trait Store: Send + Sync + 'static {
     /// Undoes [`announce`](Self::announce) and [`register`](Self::register).
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError>;
 
-    /// What the daemons on this queue last announced, without those that are proved dead.
+    /// The latest reports of the daemons on this queue, without those that are proved dead.
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError>;
 
     /// Finishes pending calls and closes the database. Later calls fail.

@@ -12,7 +12,7 @@ use crate::queue::{
 };
 
 impl Table {
-    /// A page of jobs, shown as `show` does it.
+    /// A page of jobs, each passed through `show`.
     pub(super) fn list(&self, filter: &Filter, show: impl Fn(&Job) -> Job) -> Page<Job> {
         let mut jobs = self.matching(filter, show);
         let after =
@@ -24,7 +24,7 @@ impl Table {
         Page { jobs, next }
     }
 
-    /// Every job that the filter names, in its order.
+    /// All jobs that match the filter, in its order.
     pub(super) fn matching(&self, filter: &Filter, show: impl Fn(&Job) -> Job) -> Vec<Job> {
         let fits =
             |job: &Job| filter.names(job.status) && filter.job_type.as_ref().is_none_or(|name| job.job_type == *name);
@@ -37,7 +37,7 @@ impl Table {
         jobs
     }
 
-    /// How many jobs there are, altogether and of each type.
+    /// The number of jobs in total and of each type.
     pub(super) fn overview(&self, now: Timestamp, show: impl Fn(&Job) -> Job) -> Overview {
         let mut types = BTreeMap::<String, TypeOverview>::new();
         let mut counts = Counts::new();
@@ -88,7 +88,7 @@ impl Table {
         self.rows.len() - self.indexes.ended.len()
     }
 
-    /// How many jobs stand in each state.
+    /// The number of jobs in each state.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::new();
         for job in self.jobs() {

@@ -1,4 +1,4 @@
-//! How many jobs stand in each state. Counted in indexes that know the state; the rows are not touched.
+//! The number of jobs in each state and of each type, counted in indexes that contain the state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::started::StartNotes;
 use super::workers::Workers;
 use crate::queue::{Counts, Overview, Status, Timestamp, TypeOverview};
 
-/// Those of one of the two indexes that a waiting job can stand in.
+/// The waiting jobs in one of the two indexes that can have them.
 macro_rules! waiting {
     ($index:literal, $deferred:literal) => {
         concat!(
@@ -33,7 +33,7 @@ SELECT status, count(*) FROM "jobs" INDEXED BY "jobs__done"
 WHERE status = 'completed' OR status = 'dead' OR status = 'cancelled'
 GROUP BY status"#;
 
-/// Those that come due between two instants, of one of the two indexes that a waiting job can stand in.
+/// The waiting jobs that become due between two instants, in one of the two indexes.
 macro_rules! due {
     ($index:literal, $deferred:literal) => {
         concat!(
@@ -53,7 +53,7 @@ pub(super) fn due_within(db: &Session<'_>, within: Duration) -> Result<u64> {
     DUE.iter().try_fold(0, |sum, due| Ok(sum + db.first(due, between, |row| row::big(row, 0))?.unwrap_or_default()))
 }
 
-/// Those of one of the two indexes that a waiting job can be in, by type.
+/// The same by type.
 macro_rules! waiting_by_type {
     ($index:literal, $deferred:literal) => {
         concat!(
@@ -107,7 +107,7 @@ pub(super) fn overview(db: &Session<'_>, workers: &Workers) -> Result<Overview> 
     Ok(types.overview(ended))
 }
 
-/// What is counted of each type.
+/// The counts of each type.
 #[derive(Default)]
 struct Types(BTreeMap<String, TypeOverview>);
 

@@ -1,4 +1,4 @@
-//! What the daemons of a queue say about themselves, for the command line to read.
+//! The reports of the daemons on a queue, for the commands to read.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub(super) fn seen_at(db: &Session<'_>, worker: &str) -> Result<Option<Timestamp
     db.first(SEEN_AT, [worker], |row| row::instant(row, 0))
 }
 
-/// What the daemons have announced, without those that are proved dead: another daemon may not have taken their rows away yet.
+/// The reports of the daemons, without those that are proved dead: their rows stay until another daemon deletes them.
 pub(super) fn daemons(db: &Session<'_>, workers: &Workers) -> Result<Vec<Daemon>> {
     let mut plugins: BTreeMap<String, Vec<PluginReport>> = BTreeMap::new();
     for (worker, plugin) in db.all(PLUGINS, [], read_plugin)? {

@@ -1,8 +1,8 @@
-//! Lists of jobs, a page at a time: first the rows of the page in their order, then what is shown of each.
+//! Lists of jobs, a page at a time: first the positions of the page's rows, then their columns.
 //!
-//! In order of insertion, most pages are filled by the newest rows, so those are looked at first, one by one. What is rare
-//! among them is then found through the index of its state. Only a type that is rare without a state is searched for in the
-//! whole table. In order of end, an index has the jobs in that order; in order of schedule, it has all that can be listed.
+//! In order of insertion, the newest rows fill most pages, so those are scanned first. If they don't, the index of each
+//! state is used. Only a rare type without a state scans the whole table. In order of end, an index has the jobs in that
+//! order. In order of schedule, the indexes of waiting jobs are sorted, without reading rows.
 
 use rusqlite::{Params, Result, Row, params};
 
@@ -15,7 +15,7 @@ use crate::queue::{Filter, Job, JobRef, JobSummary, Order, Page, Position, Statu
 
 const LAST: &str = r#"SELECT coalesce(max(seq), 0) FROM "jobs""#;
 
-/// Rows that are looked at before an index is asked: some milliseconds.
+/// Rows that are scanned before an index is used: a few milliseconds.
 const NEWEST: i64 = 10_000;
 
 const INSERTED: &str = r#"
@@ -81,7 +81,7 @@ const ENDED: &str = from_index!(
     "AND completed_at <= ?3 AND (completed_at < ?3 OR seq < ?4) ORDER BY completed_at DESC, seq DESC LIMIT ?5"
 );
 
-/// Only foreign programs leave such jobs; they follow all others.
+/// Only other programs leave such jobs. They come last.
 const ENDED_AT_NO_TIME: &str =
     from_index!("seq, completed_at", done, "AND completed_at IS NULL AND seq < ?3 ORDER BY seq DESC LIMIT ?4");
 
@@ -136,7 +136,7 @@ fn page<J: Leased>(
     }
 }
 
-/// The rows that follow by what is stored: a few may turn out to be shown in another state.
+/// The next rows by their stored state. A few may be shown in another state.
 fn positions(db: &Session<'_>, filter: &Filter) -> Result<Vec<Position>> {
     match filter.order {
         Order::Created => by_insertion(db, filter),
@@ -212,7 +212,7 @@ fn by_schedule(db: &Session<'_>, filter: &Filter) -> Result<Vec<Position>> {
     Ok(found)
 }
 
-/// How many jobs the filter names, counted no further than `most`. The few that run are looked at one by one.
+/// The number of jobs that match the filter, at most `most`. Running jobs are few and are read one by one.
 pub(super) fn matching(db: &Session<'_>, workers: &Workers, filter: &Filter, most: usize) -> Result<usize> {
     if filter.states.is_empty() && filter.order == Order::Created {
         let Some(job_type) = &filter.job_type else {

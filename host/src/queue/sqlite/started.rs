@@ -1,4 +1,4 @@
-//! Which leased jobs have not started, as the files of their workers prove: they were claimed ahead of a free slot.
+//! Which leased jobs have not started, by the start notes in the files of their workers: they were claimed ahead of a free slot.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use super::workers::Workers;
 use crate::queue::Status;
 use crate::queue::rows::Leased;
 
-/// The start notes of the workers that were asked about, each file read once.
+/// The start notes of workers. Each file is read once.
 ///
-/// Read the rows first: a job that starts meanwhile is then seen as started. One that also ends meanwhile may be seen as
-/// not started, which was true a moment before.
+/// Read the rows first, so that a job that starts in between counts as started. One that starts and ends in between may
+/// count as not started.
 pub(super) struct StartNotes<'w> {
     workers: &'w Workers,
     read: RefCell<HashMap<String, Option<Notes>>>,
