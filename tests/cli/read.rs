@@ -125,10 +125,13 @@ fn a_list_takes_several_states_an_order_and_prints_ids_alone() {
         assert_eq!(said.code, 0, "{said:?}");
         said.stdout.lines().map(str::to_owned).collect()
     };
-    let by_end = [jobs.completed.clone(), jobs.dead.clone(), jobs.cancelled.clone()];
+    // An old job that died last.
+    let latest = "UPDATE jobs SET completed_at = (SELECT max(completed_at) + 1 FROM jobs) WHERE id = ?1";
+    home.sql().execute(latest, [&jobs.dead]).unwrap();
+    let by_end = [jobs.dead.clone(), jobs.completed.clone(), jobs.cancelled.clone()];
     assert_eq!(ids(&["--status", "dead,completed", "--status", "cancelled"]), by_end);
     assert_eq!(ids(&["--sort", "ended"]), by_end);
-    assert_eq!(ids(&["--status", "dead,completed", "--sort", "created"]), by_end[..2]);
+    assert_eq!(ids(&["--status", "dead,completed", "--sort", "created"]), [jobs.completed.clone(), jobs.dead.clone()]);
     assert_eq!(ids(&["--sort", "scheduled"]), [jobs.pending.clone(), jobs.failed.clone()]);
     assert_eq!(ids(&["--status", "running,failed"]), [jobs.running.clone(), jobs.failed.clone()]);
     for args in [["--sort", "ended", "--status", "pending"], ["--sort", "scheduled", "--status", "dead"]] {
