@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
-    AttemptFailure, Claim, Filter, JobType, NewJob, Next, Outcome, Payload, Receipt, Retention, RetryPolicies, Status,
-    Store, Want, WorkerName, summary,
+    AttemptFailure, Claim, Filter, JobType, NewJob, Next, Order, Outcome, Payload, Receipt, Retention, RetryPolicies,
+    Status, Store, Want, WorkerName, summary,
 };
 
 #[tokio::main]
@@ -35,8 +35,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", summary(&store.counts().await?));
 
     // List the dead letters and retry them.
-    let dead = Filter { status: Some(Status::Dead), job_type: None, limit: 50 };
-    for job in store.list(dead).await? {
+    let dead = Filter { states: vec![Status::Dead], order: Order::Ended, limit: 50, ..Filter::default() };
+    for job in store.summaries(dead).await?.jobs {
         println!("{} died: {}", job.id, job.error.unwrap_or_default());
         store.retry(&job.id, Arc::new(RetryPolicies::default())).await?;
     }

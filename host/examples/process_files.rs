@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     pool.stop(CancellationToken::new()).await;
 
-    for job in store.list(Filter { status: None, job_type: None, limit: 10 }).await? {
+    for job in store.list(Filter { limit: 10, ..Filter::default() }).await?.jobs {
         let attempts = store.attempts(&job.id).await?;
         println!("{} is {} after {} attempts, due {}", job.job_type, job.status, attempts.len(), job.scheduled_at);
     }

@@ -40,7 +40,7 @@ fn a_queue_of_a_newer_jobq_is_refused() {
     home.plugin("echo", "echo");
     home.enqueue("echo", "{}", &[]);
     home.sql().execute("UPDATE jobq_queues SET version = 1000", []).unwrap();
-    refused(&home, &["status"], 4, &["version 1000", "newer jobq"]);
+    refused(&home, &["status"], 4, &["version 1000", "upgrade jobq"]);
 }
 
 #[test]
@@ -86,4 +86,18 @@ fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
     let help = home.jobq(&["--help"]);
     assert_eq!(help.code, 0);
     assert!(help.stdout.contains("124 the wait timed out"), "{help:?}");
+}
+
+#[test]
+fn advice_is_given_only_where_it_helps() {
+    let home = Home::new("");
+    let said = home.jobq(&["pause"]);
+    assert!(said.code == 2 && !said.stderr.contains("similar"), "{said:?}");
+    assert!(home.jobq(&["lst"]).stderr.contains("similar subcommand exists: 'list'"));
+    let said = home.jobq(&["cancel", "--key", "k"]);
+    assert!(said.code == 2 && !said.stderr.contains("-- --key"), "{said:?}");
+    let mut command = home.command(&["show"]);
+    let output = command.env("JOBQ_CONFIG", home.path("jobq.toml")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("Usage: jobq show <ID>"), "{stderr}");
 }

@@ -32,15 +32,21 @@ fn bash_takes_its_script() {
 fn each_command_has_a_manual_page() {
     let home = Home::new("");
     let said = home.jobq(&["man"]);
-    assert!(said.stdout.contains(".TH jobq 1") && said.stdout.contains("Exit codes"), "{said:?}");
+    let title = concat!(".TH jobq 1  \"jobq ", env!("CARGO_PKG_VERSION"), "\" \"jobq manual\"");
+    assert!(said.stdout.contains(title), "{said:?}");
+    for section in ["NAME", "SYNOPSIS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"] {
+        assert!(said.stdout.contains(&format!(".SH {section}\n")), "lacks {section}: {said:?}");
+    }
     let said = home.jobq(&["man", "--dir", "man/man1"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, ""), "{said:?}");
     for page in ["jobq", "jobq-enqueue", "jobq-retry", "jobq-plugin-list", "jobq-completions", "jobq-man"] {
         let text = fs::read_to_string(home.path("man/man1").join(page).with_extension("1")).unwrap();
-        assert!(text.contains(".TH"), "{page}");
+        assert!(text.contains(".TH") && text.contains("EXIT STATUS") && text.contains("(1)"), "{page}");
     }
     let help: Vec<_> = fs::read_dir(home.path("man/man1")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(help.iter().all(|name| !name.to_string_lossy().contains("help")), "{help:?}");
+    // Commands that `--help` does not list have no page.
+    let is_internal = |name: &str| name.contains("help") || name.contains("foreign-writer");
+    assert!(help.iter().all(|name| !is_internal(&name.to_string_lossy())), "{help:?}");
 }
 
 #[test]

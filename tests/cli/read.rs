@@ -1,8 +1,14 @@
 //! The shapes that scripts rely on.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::home::Home;
+use super::standing;
+use crate::home::{Home, eventually};
 
 #[test]
 fn status_counts_every_state() {
@@ -10,12 +16,10 @@ fn status_counts_every_state() {
     home.plugin("echo", "echo");
     home.enqueue("echo", "1", &[]);
     let gone = home.enqueue("echo", "2", &[]);
-    assert_eq!(home.jobq(&["status"]).stdout, "pending: 2, running: 0, completed: 0, failed: 0, dead: 0\n");
+    let first_line = || home.jobq(&["status"]).stdout.lines().next().unwrap().to_owned();
+    assert_eq!(first_line(), "pending: 2, running: 0, completed: 0, failed: 0, dead: 0");
     home.jobq(&["cancel", &gone]);
-    assert_eq!(
-        home.jobq(&["status"]).stdout,
-        "pending: 1, running: 0, completed: 0, failed: 0, dead: 0, cancelled: 1\n"
-    );
+    assert_eq!(first_line(), "pending: 1, running: 0, completed: 0, failed: 0, dead: 0, cancelled: 1");
     let counts: Value = serde_json::from_str(&home.jobq(&["status", "-o", "json"]).stdout).unwrap();
     assert_eq!(counts["pending"], 1);
     assert_eq!(counts["cancelled"], 1);
@@ -40,6 +44,147 @@ fn list_is_newest_first_and_filters() {
     assert_eq!(ids_of(list(&["--type", "other"])), [ids[1].clone()]);
     assert!(list(&["--type", "other", "--status", "dead"]).is_empty());
     assert!(list(&[])[0].get("attempts_log").is_none());
+}
+
+#[test]
+fn status_says_which_types_wait_what_runs_and_what_nothing_serves() {
+    let home = Home::new("");
+    home.plugin("send_email", "echo");
+    home.enqueue("send_email", "1", &["--in", "1h"]);
+    home.sql().execute("INSERT INTO jobs (type) VALUES ('sendmail')", []).unwrap();
+    let said = home.jobq(&["status"]).stdout;
+    assert!(
+        said.ends_with(
+            "\nno daemon is running on this queue\nnote: nothing serves `sendmail`; did you mean `send_email`?\n"
+        ),
+        "{said}"
+    );
+    assert!(home.jobq(&["list"]).stdout.contains("nothing serves `sendmail`; did you mean"));
+    let daemon = home.daemon();
+    home.await_plugin("send_email", "serving");
+    let said = home.jobq(&["status"]).stdout;
+    assert!(said.contains("0 of ") && said.contains(" slots\n"), "{said}");
+    assert!(said.ends_with("note: no running daemon serves `sendmail`; did you mean `send_email`?\n"), "{said}");
+    let object: Value = serde_json::from_str(&home.jobq(&["status", "-o", "json"]).stdout).unwrap();
+    assert_eq!((&object["types"][0]["type"], &object["types"][0]["unserved"]), (&"send_email".into(), &Value::Null));
+    assert!(object["types"][1]["oldest_due"].is_string() && object["types"][1]["unserved"].is_string());
+    assert_eq!(object["daemons"][0]["pid"], daemon.pid());
+    daemon.kill();
+    let said = home.jobq(&["status"]).stdout;
+    assert!(said.contains("\nno daemon is running on this queue\n"), "its lock proves that it is dead: {said}");
+    assert!(home.jobq(&["plugin", "list"]).stderr.contains("no daemon is running on this queue"));
+}
+
+#[test]
+fn plugin_list_counts_the_attempts_of_each_type_of_a_shared_file() {
+    let home = Home::new("[jobs.one]\nplugin = \"echo.wasm\"\n[jobs.other]\nplugin = \"echo.wasm\"\n");
+    home.plugin("echo", "echo");
+    let daemon = home.daemon();
+    for _ in 0..2 {
+        home.jobq(&["enqueue", "one", "1", "--wait=100s"]);
+    }
+    let counted = eventually("the daemon to report the attempts", || {
+        let rows = home.jobq(&["plugin", "list", "-o", "ndjson"]).stdout;
+        let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let counted: Vec<_> = rows.map(|row| (row["type"].clone(), row["attempts"].clone())).collect();
+        counted.iter().any(|(_, attempts)| *attempts == 2).then_some(counted)
+    });
+    assert_eq!(counted, [("one".into(), 2.into()), ("other".into(), 0.into())]);
+    daemon.stop();
+}
+
+#[test]
+fn what_is_claimed_ahead_is_pending_for_readers() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let id = home.enqueue("echo", "1", &[]);
+    let claim =
+        "UPDATE jobs SET status = 'running', lease = 1, lease_until = 9999999999999, started_at = 1, worker = 'w'";
+    home.sql().execute(claim, []).unwrap();
+    let first_line = || home.jobq(&["status"]).stdout.lines().next().unwrap().to_owned();
+    assert!(first_line().starts_with("pending: 0, running: 1,"), "without a proof it may have started");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let mut file = format!("jobq worker file, version 1\nworker w\nboot {}\n", boot.trim()).into_bytes();
+    file.resize(1024, 0);
+    fs::write(home.path("jobq.db-jobq-jobs-w"), &file).unwrap();
+    assert!(first_line().starts_with("pending: 1, running: 0,"));
+    let object = home.show(&id);
+    assert_eq!((&object["status"], &object["started_at"]), (&"pending".into(), &Value::Null));
+    assert!(object["lease_until"].is_string() && object["worker"] == "w");
+    assert!(home.jobq(&["show", &id]).stdout.contains("w (claimed, not started)"));
+    assert!(home.jobq(&["list"]).stdout.contains("claimed by w"));
+    assert_eq!(home.jobq(&["list", "-q", "--status", "running"]).stdout, "");
+    assert_eq!(home.jobq(&["list", "-q", "--status", "pending"]).stdout.trim(), id);
+}
+
+#[test]
+fn a_list_takes_several_states_an_order_and_prints_ids_alone() {
+    let (home, jobs) = standing::home();
+    let ids = |args: &[&str]| -> Vec<String> {
+        let said = home.jobq(&[&["list", "-q"][..], args].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.stdout.lines().map(str::to_owned).collect()
+    };
+    // An old job that died last.
+    let latest = "UPDATE jobs SET completed_at = (SELECT max(completed_at) + 1 FROM jobs) WHERE id = ?1";
+    home.sql().execute(latest, [&jobs.dead]).unwrap();
+    let by_end = [jobs.dead.clone(), jobs.completed.clone(), jobs.cancelled.clone()];
+    assert_eq!(ids(&["--status", "dead,completed", "--status", "cancelled"]), by_end);
+    assert_eq!(ids(&["--sort", "ended"]), by_end);
+    assert_eq!(ids(&["--status", "dead,completed", "--sort", "created"]), [jobs.completed.clone(), jobs.dead.clone()]);
+    assert_eq!(ids(&["--sort", "scheduled"]), [jobs.pending.clone(), jobs.failed.clone()]);
+    assert_eq!(ids(&["--status", "running,failed"]), [jobs.running.clone(), jobs.failed.clone()]);
+    for args in [["--sort", "ended", "--status", "pending"], ["--sort", "scheduled", "--status", "dead"]] {
+        assert_eq!(home.jobq(&[&["list"][..], &args].concat()).code, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_list_that_is_cut_says_how_many_jobs_there_are() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.enqueue("echo", "1", &[]);
+    let insert = "INSERT INTO jobs (type, status, completed_at) WITH RECURSIVE n(i) AS \
+                  (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) SELECT 'echo', 'completed', i FROM n";
+    home.sql().execute(insert, []).unwrap();
+    for (args, said) in [
+        (&["list"][..], "50 of 2,000 jobs; `--limit` lists more\n"),
+        (&["list", "--type", "echo", "--limit", "3"], "3 of 2,000 jobs; `--limit` lists more\n"),
+        (&["list", "--status", "completed"], "50 of 1,999 jobs; `--limit` lists more\n"),
+        (&["list", "--limit", "2000"], ""),
+        (&["list", "--limit", "50", "-o", "json"], ""),
+    ] {
+        assert_eq!(home.jobq(args).stderr, said, "{args:?}");
+    }
+    let all = home.jobq(&["list", "--limit", "1000000", "-o", "ndjson"]).stdout;
+    assert_eq!(all.lines().collect::<BTreeSet<_>>().len(), 2_000, "pages neither overlap nor leave gaps");
+}
+
+/// The list has 60 MB of payloads, results and errors.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_list_takes_little_memory() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.enqueue("echo", "1", &[]);
+    let insert = "INSERT INTO jobs (type, status, completed_at, payload, result, error) WITH RECURSIVE n(i) AS \
+                  (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+                  SELECT 'echo', 'dead', i, json_quote(hex(zeroblob(500))), hex(zeroblob(500)), hex(zeroblob(500)) FROM n";
+    home.sql().execute(insert, []).unwrap();
+    let peak = |args: &[&str]| {
+        let mut child = home.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let count = lines.by_ref().take(19_000).count();
+        assert_eq!(count, 19_000);
+        // It waits for its reader: the last lines do not fit into a pipe.
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().replace(" kB", "");
+        lines.count();
+        assert!(child.wait().unwrap().success());
+        peak.parse::<u64>().unwrap() / 1024
+    };
+    let few = peak(&["list", "--limit", "19100", "-o", "ndjson"]);
+    assert!(few < 64, "{few} MiB");
 }
 
 #[test]

@@ -75,20 +75,60 @@ fn seen(home: &Home, args: &[&str], columns: u16, colour: bool) -> String {
     text
 }
 
+/// What the commands print on terminals of several widths. The ids are the same in every run.
 #[test]
-fn a_table_is_as_wide_as_the_terminal_and_its_ids_are_whole() {
+fn tables_fit_the_terminal() {
     let (home, jobs) = standing::home();
-    for columns in [64, 80, 100, 140] {
-        let text = seen(&home, &["list"], columns, false);
-        for line in text.lines() {
-            assert!(line.chars().count() <= columns.into(), "{columns}: {line:?}");
+    let ids = [&jobs.cancelled, &jobs.dead, &jobs.completed, &jobs.failed, &jobs.running, &jobs.pending];
+    for (at, id) in ids.iter().enumerate() {
+        let fixed = format!("0193a5c{at}-7f3b-7c1e-9d0a-3f6b8c2d4e10");
+        assert_eq!(home.sql().execute("UPDATE jobs SET id = ?1 WHERE id = ?2", (&fixed, id)).unwrap(), 1);
+    }
+    let error = "trap: index out of bounds\n    at parse_row (src/lib.rs:42)\n    at handle (src/lib.rs:17)";
+    let digest = "UPDATE jobs__attempts SET digest = zeroblob(32) WHERE lease = 2";
+    home.sql().execute(digest, []).unwrap();
+    for table in ["jobs", "jobs__attempts"] {
+        home.sql().execute(&format!("UPDATE {table} SET error = ?1 WHERE lease = 2"), [error]).unwrap();
+    }
+    let mut text = String::new();
+    for columns in [60, 80, 120, 200] {
+        for args in [&["list"][..], &["status"], &["show", "0193a5c1"], &["logs", "0193a5c1"], &["plugin", "list"]] {
+            let printed = seen(&home, args, columns, false);
+            if args == ["list"] {
+                let longest = printed.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!(longest <= columns.into(), "{args:?} at {columns}:\n{printed}");
+            }
+            text += &format!("{columns} $ jobq {}\n{printed}\n", args.join(" "));
         }
-        assert_eq!(text.lines().count(), 7, "{columns}: a job is a line:\n{text}");
-        for id in [&jobs.pending, &jobs.running, &jobs.dead] {
-            assert!(text.contains(id.as_str()), "{columns}:\n{text}");
-        }
-        assert_eq!(text.contains("ATTEMPTS"), columns >= 80, "{text}");
-        assert_eq!(text.contains("40% 12 of"), columns >= 100, "{text}");
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "2026-01-02T03:04:05.678Z");
+    settings.add_filter(r"(created_at|scheduled_at)( +\S+) \((now|\d+[sm] ago)\)", "$1$2 (now)");
+    settings.bind(|| insta::assert_snapshot!("terminal", text));
+}
+
+#[test]
+fn shortened_ids_still_name_one_job_each() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    home.enqueue("echo", "1", &[]);
+    // The second and third are alike in what is shown of most ids, and so are the third and one that is not listed.
+    let ids = [
+        "0193a5c2-7f3b-7c1e-9d0a-000000000001",
+        "0193a5c3-7f3b-7c1e-9d0a-000000000001",
+        "0193a5c3-7f3b-7c1e-9d0b-000000000001",
+    ];
+    let insert = "INSERT INTO jobs (id, type, status, completed_at) VALUES (?1, 'echo', ?2, 1)";
+    for (id, status) in ids.iter().zip(["dead", "dead", "completed"]) {
+        home.sql().execute(insert, (id, status)).unwrap();
+    }
+    let listed = seen(&home, &["list", "--status", "dead"], 80, false);
+    let short: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(short, [&ids[1][..23], &ids[0][..23]]);
+    for (short, id) in short.iter().zip([ids[1], ids[0]]) {
+        assert_eq!(home.show(short)["id"], id);
     }
 }
 

@@ -104,7 +104,7 @@ impl Queue {
     }
 
     pub(crate) async fn all(&self) -> Vec<Job> {
-        self.store.list(Filter { status: None, job_type: None, limit: usize::MAX }).await.unwrap()
+        self.store.list(Filter::default()).await.unwrap().jobs
     }
 
     pub(crate) async fn outcomes(&self, id: &Id) -> Vec<Outcome> {
@@ -119,6 +119,7 @@ impl Queue {
     async fn in_state_of_type(&self, name: &str, status: Status) -> Claimed {
         let id = self.add(job(name)).await;
         let claimed = self.store.claim(claim(name, 1)).await.unwrap().jobs.remove(0);
+        self.store.started(&claimed.lease);
         assert_eq!(claimed.id, id, "something else of type `{name}` was waiting");
         let end = receipt(&claimed);
         let recorded = match status {

@@ -123,8 +123,8 @@ async fn leases_that_expired_first_are_rescued_first() {
 #[tokio::test]
 async fn an_attempt_that_never_started_does_not_count_and_its_job_keeps_its_position() {
     let queue = Queue::fresh();
-    let watch = queue.other_jobs().await;
     queue.store.register(&tester()).await.unwrap();
+    let watch = queue.other_jobs().await;
     let (ran, waited) = (queue.abandoned(last_attempt("work")).await, queue.abandoned(last_attempt("mail")).await);
     let before = queue.job(&waited.id).await;
     queue.store.started(&ran.lease);

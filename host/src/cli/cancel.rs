@@ -22,7 +22,7 @@ pub(super) const USAGE: &str = "jobq cancel <ID>...\n       jobq cancel <--statu
 /// The states that a cancel leads out of.
 pub(super) const FROM: &[Status] = &[Status::Pending, Status::Running, Status::Failed];
 
-const VERB: Verb = Verb { name: "cancel", done: "cancelled", default: FROM };
+const VERB: Verb = Verb { name: "cancel", done: "cancelled", default: FROM, takes_keys: false };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

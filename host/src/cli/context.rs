@@ -10,7 +10,7 @@ use super::exit::{Code, Failure};
 use super::output::{Format, cell};
 use crate::config::{self, Environment, Location, Queue, Settings, suggest};
 use crate::plugins::{NotServed, PluginTypes};
-use crate::queue::{self, Id, JobType, OpenMode, Resolved, Store};
+use crate::queue::{self, Id, JobType, OpenError, OpenMode, Resolved, Store};
 
 /// How long a command waits for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,15 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Global {
-    /// The settings file [default: jobq.toml]
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "JOBQ_CONFIG",
-        hide_env_values = true,
-        help_heading = "Global options"
-    )]
+    // `Location` reads the variable. With clap's `env`, a set variable adds the flag to every usage line.
+    /// The settings file [default: jobq.toml] [env: JOBQ_CONFIG]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(super) config: Option<PathBuf>,
     /// How data is printed: table for people, json as one document, or ndjson, an object a line
     #[arg(
@@ -83,6 +77,14 @@ impl Context {
         Ok(queue::open(store_options(settings, Some(PATIENCE)), mode)?)
     }
 
+    /// Opens the queue for a command that only reads. Works for users who can't write it.
+    pub(super) fn open_to_read(&self, settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+        match queue::open(store_options(settings, Some(PATIENCE)), OpenMode::Existing) {
+            Err(OpenError::ReadOnly { .. }) => self.open(settings, OpenMode::ReadOnly),
+            opened => Ok(opened?),
+        }
+    }
+
     /// Runs a command's work on one thread.
     pub(super) fn block_on<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -131,7 +133,7 @@ pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[St
     Err(Failure::new(Code::NotFound, message).hint(hint))
 }
 
-/// The job that an id names; the beginning of an id will do where only one job's id begins with it.
+/// Resolves an id or an unambiguous prefix of one.
 pub(super) async fn job_id(store: &dyn Store, typed: &Id) -> anyhow::Result<Id> {
     match store.resolve(typed).await? {
         Resolved::Job(id) => Ok(id),

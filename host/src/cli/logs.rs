@@ -6,12 +6,12 @@ use super::context::{Context, job_id, no_such_job};
 use super::exit::{Code, Failure};
 use super::output::{self, Format, cell, talk};
 use super::render;
-use crate::queue::{ChangeCursor, Id, Job, LogLine, OpenMode, Status, Store, StoreError, Timestamp};
+use crate::queue::{ChangeCursor, Id, Job, LogLine, Status, Store, StoreError, Timestamp};
 
 /// How often `--follow` looks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The same where the system tells of writes.
+/// The same where the system reports writes.
 const NET: Duration = Duration::from_secs(1);
 
 /// Examples for `--help`.
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         return Err(failure.hint("`-o ndjson` prints an object a line").into());
     }
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     context.block_on(async {
         let id = job_id(&*store, &args.id).await?;
         // The job first: what it logged before it ended is there once it has.
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
             let now = store.find(&id).await?.ok_or_else(|| no_such_job(&id))?;
             print(&reader.next(&*store, &id).await?, format, true)?;
             if format == Format::Table {
-                tell_change(&job, &now);
+                report_change(&job, &now);
             }
             job = now;
         }
@@ -74,8 +74,8 @@ fn print(lines: &[LogLine], format: Format, follow: bool) -> anyhow::Result<()> 
     output::many(format, &objects, || lines.iter().map(render::log_text).collect::<Vec<_>>().join("\n"))
 }
 
-/// Says between the lines what has become of the job.
-fn tell_change(before: &Job, job: &Job) {
+/// Prints changes of the job between its lines.
+fn report_change(before: &Job, job: &Job) {
     if (before.status, before.lease) == (job.status, job.lease) {
         return;
     }
@@ -90,8 +90,8 @@ fn tell_change(before: &Job, job: &Job) {
     }
 }
 
-/// Reads on where it has stopped. The store forgets the oldest attempts of a job with many, whole attempts at a time, so a
-/// mere number of lines is no place to come back to.
+/// Continues where it stopped. The store deletes the oldest attempts of a job that has many, so the number of lines read is
+/// not enough to find the position again.
 #[derive(Debug, Default)]
 struct Reader {
     /// Lines that were read and are still kept.
@@ -114,7 +114,7 @@ impl Reader {
         Ok(lines)
     }
 
-    /// Drops the lines that were read before, and tells how many those are.
+    /// Drops the lines that were read before and returns their number.
     fn forget_known(&self, lines: &mut Vec<LogLine>) -> usize {
         let lease = self.last.as_ref().map_or(i64::MIN, |line| line.lease);
         let older = lines.iter().take_while(|line| line.lease < lease).count();

@@ -60,6 +60,8 @@ pub(super) struct Verb {
     pub(super) done: &'static str,
     /// The states that it takes where no `--status` says so.
     pub(super) default: &'static [Status],
+    /// Whether a job takes its key again.
+    pub(super) takes_keys: bool,
 }
 
 impl Which {
@@ -113,7 +115,10 @@ impl Which {
         if moved.gone > 0 {
             talk(format!("left {} alone: changed meanwhile", jobs(moved.gone)));
         }
-        let object = json!({ verb.done: moved.moved, "key_taken": moved.key_taken, "changed_meanwhile": moved.gone });
+        let mut object = json!({ verb.done: moved.moved, "changed_meanwhile": moved.gone });
+        if verb.takes_keys {
+            object["key_taken"] = moved.key_taken.into();
+        }
         output::one(context.format(), &object, || format!("{} {}", verb.done, jobs(moved.moved)))?;
         Ok(Code::Ok)
     }

@@ -1,4 +1,4 @@
-//! The commands, one file each. Data goes to stdout, talk to stderr; [`exit`] lists what the exit codes mean.
+//! The commands, one file each. Data goes to stdout, messages to stderr; [`exit`] lists what the exit codes mean.
 
 mod bench;
 mod cancel;
@@ -6,6 +6,7 @@ mod check;
 mod cleanup;
 mod completions;
 mod context;
+mod daemons;
 mod demo;
 mod enqueue;
 pub mod exit;
@@ -24,7 +25,6 @@ mod render;
 mod requirements;
 mod retry;
 mod run;
-mod server;
 mod shipped;
 mod show;
 mod status;
@@ -34,9 +34,13 @@ mod when;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use context::{Context, Global};
 use exit::Code;
+
+use crate::config::suggest;
+
 /// Background jobs in SQLite, handled by WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(name = "jobq", version, max_term_width = 100, after_help = format!("{HELP}\n\n{}", exit::HELP))]
@@ -72,7 +76,7 @@ enum Command {
     /// Count the jobs in each state
     #[command(after_help = status::HELP)]
     Status(status::Args),
-    /// List jobs, newest first
+    /// List jobs
     #[command(after_help = list::HELP)]
     List(list::Args),
     /// Show one job with its attempts
@@ -115,12 +119,13 @@ pub fn command() -> clap::Command {
 
 /// Parses the command line, runs the command, and says how it ended.
 pub fn main() -> ExitCode {
-    // Reading the command line takes milliseconds, and a signal that nobody listens to yet ends the process.
+    // Parsing the command line takes milliseconds, and a signal without a handler ends the process.
     let is_daemon = std::env::args_os().nth(1).is_some_and(|first| first == "run");
     let early = is_daemon.then(run::Listening::start);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            keep_good_advice(&mut error);
             _ = error.print();
             let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
             return code.into();
@@ -136,6 +141,29 @@ pub fn main() -> ExitCode {
     code.into()
 }
 
+/// Removes clap's suggestions that aren't similar to what was typed, and its tip to pass an unknown flag as a value.
+fn keep_good_advice(error: &mut clap::Error) {
+    for (typed, suggested) in [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    ] {
+        let Some(ContextValue::String(typed)) = error.get(typed) else { continue };
+        let words: Vec<&str> = match error.get(suggested) {
+            Some(ContextValue::String(word)) => vec![word],
+            Some(ContextValue::Strings(words)) => words.iter().map(String::as_str).collect(),
+            _ => continue,
+        };
+        let near = suggest::closest(typed, words).map(|near| ContextValue::Strings(vec![near.to_owned()]));
+        error.remove(suggested);
+        if let Some(near) = near {
+            error.insert(suggested, near);
+        }
+    }
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+}
+
 fn dispatch(
     command: Command,
     context: &Context,
@@ -147,7 +175,7 @@ fn dispatch(
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),
-        Command::List(args) => list::run(args, context),
+        Command::List(args) => list::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
         Command::Retry(args) => retry::run(&args, context),

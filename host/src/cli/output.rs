@@ -1,11 +1,11 @@
 //! `-o`: tables for people, JSON for programs.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Row, Table};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Row, Table, Width};
 use serde::Serialize;
 
 use super::{log, terminal};
@@ -34,53 +34,103 @@ pub(super) fn one<T: Serialize>(format: Format, thing: &T, people: impl FnOnce()
 
 /// Prints many things: as `people` would read them, as a JSON array, or an object a line.
 pub(super) fn many<T: Serialize>(format: Format, things: &[T], people: impl FnOnce() -> String) -> anyhow::Result<()> {
-    match format {
-        Format::Table => print(&people()),
-        Format::Json => print(&serde_json::to_string_pretty(things)?),
-        Format::Ndjson => things.iter().try_for_each(|thing| print(&serde_json::to_string(thing)?)),
+    if format == Format::Table {
+        return print(&people());
+    }
+    let mut objects = Objects::new(format);
+    things.iter().try_for_each(|thing| objects.add(thing))?;
+    objects.end()
+}
+
+/// Prints one object after the other, so that none has to wait in memory for the last.
+pub(super) struct Objects {
+    format: Format,
+    stdout: BufWriter<Stdout>,
+    is_empty: bool,
+}
+
+impl Objects {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, stdout: BufWriter::with_capacity(64 << 10, io::stdout()), is_empty: true }
+    }
+
+    /// Prints an object: on a line of its own, or as the next item of an array.
+    pub(super) fn add(&mut self, thing: &impl Serialize) -> anyhow::Result<()> {
+        let text = match self.format {
+            Format::Json => {
+                let start = if self.is_empty { "[\n  " } else { ",\n  " };
+                start.to_owned() + &serde_json::to_string_pretty(thing)?.replace('\n', "\n  ")
+            }
+            Format::Table | Format::Ndjson => serde_json::to_string(thing)? + "\n",
+        };
+        self.is_empty = false;
+        written(self.stdout.write_all(text.as_bytes()))
+    }
+
+    /// Ends the array.
+    pub(super) fn end(mut self) -> anyhow::Result<()> {
+        let end = match (self.format, self.is_empty) {
+            (Format::Json, true) => "[]\n",
+            (Format::Json, false) => "\n]\n",
+            (Format::Table | Format::Ndjson, _) => "",
+        };
+        written(self.stdout.write_all(end.as_bytes()).and_then(|()| self.stdout.flush()))
     }
 }
 
-/// Writes a line to stdout; a reader that has gone away is no error.
+/// Writes a line to stdout.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")) {
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")))
+}
+
+/// What became of a write to stdout; it is no error if the reader has gone away.
+fn written(result: io::Result<()>) -> anyhow::Result<()> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        written => Ok(written?),
+        result => Ok(result?),
     }
 }
 
-/// Says something to the person at the other end of stderr; nobody there is no error.
+/// Writes a message to stderr. A closed stderr is no error.
 pub(super) fn talk(text: impl Display) {
     log::say(text);
 }
 
-/// A column of a table, and what becomes of it where the terminal is too narrow.
+/// A column of a table, and what happens to it on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Column {
     /// Never cut nor broken, such as ids.
     Whole(&'static str),
     /// Cut where the line ends.
     Cut(&'static str),
-    /// Broken into several lines.
-    Broken(&'static str),
-    /// Left out before others are cut.
+    /// Left out where there is no room for it.
     Spare(&'static str),
+    /// Left out before any spare column.
+    Extra(&'static str),
 }
 
 impl Column {
     const fn name(self) -> &'static str {
         match self {
-            Self::Whole(name) | Self::Cut(name) | Self::Broken(name) | Self::Spare(name) => name,
+            Self::Whole(name) | Self::Cut(name) | Self::Spare(name) | Self::Extra(name) => name,
         }
+    }
+
+    /// The least width that is worth showing.
+    fn least(self, content: u16) -> u16 {
+        if matches!(self, Self::Whole(_)) { content } else { content.min(LEAST) }
     }
 }
 
 /// Columns between two columns.
 const GAP: u16 = 2;
 
-/// The least of a column that is worth showing.
+/// The least of a long cell that is worth showing.
 const LEAST: u16 = 12;
+
+/// As much of a long cell as can mostly be understood.
+const READABLE: u16 = 40;
 
 /// A table with a header. On a terminal no wider than that; elsewhere every row is one line and nothing is cut.
 pub(super) fn table<const N: usize, C: Into<Cell>>(
@@ -90,12 +140,9 @@ pub(super) fn table<const N: usize, C: Into<Cell>>(
     let mut table = Table::new();
     table.load_style(NOTHING).force_no_tty().set_truncation_indicator("…");
     table.set_header(columns.map(Column::name));
-    let one_line = !columns.iter().any(|column| matches!(column, Column::Broken(_)));
     for cells in rows {
         let mut row = Row::from(cells.map(Into::into).to_vec());
-        if one_line {
-            row.max_height(1);
-        }
+        row.max_height(1);
         table.add_row(row);
     }
     table.column_iter_mut().for_each(|column| _ = column.set_padding((0, GAP)));
@@ -108,30 +155,57 @@ pub(super) fn table<const N: usize, C: Into<Cell>>(
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Tells the table which columns stay whole and which are left out at this width.
+/// Sets the widths of the columns. What must be shown gets its least first, then spare columns come in while there is room,
+/// and what is shown grows until it can be read, before extra columns come in. The rest goes to what is still cut.
 fn fit(table: &mut Table, columns: &[Column], width: u16) {
-    let widths = table.column_max_content_widths();
-    let least = |(column, content): (&Column, &u16)| match column {
-        Column::Whole(_) => content + GAP,
-        Column::Cut(_) | Column::Broken(_) => (*content).min(LEAST) + GAP,
-        Column::Spare(_) => 0,
+    let mut layout = Layout {
+        contents: table.column_max_content_widths(),
+        widths: vec![None; columns.len()],
+        // Nothing follows the last column.
+        room: width + GAP,
     };
-    let mut room = width.saturating_sub(columns.iter().zip(&widths).map(least).sum());
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    for (at, (column, content)) in columns.iter().zip(&widths).enumerate() {
-        let constraint = match column {
-            Column::Whole(_) => ColumnConstraint::ContentWidth,
-            Column::Cut(_) | Column::Broken(_) => continue,
-            Column::Spare(_) => match room.checked_sub((*content).min(LEAST) + GAP) {
-                Some(left) => {
-                    room = left;
-                    continue;
-                }
-                None => ColumnConstraint::Hidden,
-            },
-        };
+    layout.admit(columns, |column| matches!(column, Column::Whole(_) | Column::Cut(_)), true);
+    layout.admit(columns, |column| matches!(column, Column::Spare(_)), false);
+    layout.grow(READABLE);
+    layout.admit(columns, |column| matches!(column, Column::Extra(_)), false);
+    layout.grow(u16::MAX);
+    for (at, width) in layout.widths.into_iter().enumerate() {
+        let shown = |width| ColumnConstraint::Absolute(Width::Fixed(width));
         if let Some(column) = table.column_mut(at) {
-            column.set_constraint(constraint);
+            column.set_constraint(width.map_or(ColumnConstraint::Hidden, shown));
+        }
+    }
+    // A cell is cut anywhere, not only between two words.
+    table.set_delimiter('\0').set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+}
+
+/// How the width of a terminal is divided.
+struct Layout {
+    contents: Vec<u16>,
+    /// With the gap behind it; `None` for a column that is left out.
+    widths: Vec<Option<u16>>,
+    room: u16,
+}
+
+impl Layout {
+    /// Shows these columns at their least width, where there is room or it `must` be.
+    fn admit(&mut self, columns: &[Column], is_it: impl Fn(Column) -> bool, must: bool) {
+        for (at, column) in columns.iter().enumerate().filter(|(_, column)| is_it(**column)) {
+            let least = column.least(self.contents[at]) + GAP;
+            if must || least <= self.room {
+                self.widths[at] = Some(least);
+                self.room = self.room.saturating_sub(least);
+            }
+        }
+    }
+
+    /// Widens what is cut, from the left, but not beyond `most`.
+    fn grow(&mut self, most: u16) {
+        for (width, content) in self.widths.iter_mut().zip(&self.contents) {
+            let Some(width) = width else { continue };
+            let more = ((*content).min(most) + GAP).saturating_sub(*width).min(self.room);
+            *width += more;
+            self.room -= more;
         }
     }
 }

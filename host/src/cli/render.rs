@@ -1,4 +1,4 @@
-//! The shapes of jobs, attempts and log lines in JSON, which scripts rely on, and the same for people.
+//! Jobs, attempts and log lines as JSON, whose shapes scripts rely on (`docs/json.md`), and as text for people.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::output::{Column, cell, table};
 use super::{terminal, when};
-use crate::queue::{AttemptRecord, Job, LogLine, Outcome};
+use crate::queue::{AttemptRecord, Daemon, Job, LogLine, Outcome};
 
 /// A job as one object: the columns of the table, instants in RFC 3339, absent ones null.
 pub(super) fn job(job: &Job) -> Value {
@@ -39,7 +39,7 @@ pub(super) fn job(job: &Job) -> Value {
 /// An attempt as one object.
 #[derive(Debug, Serialize)]
 pub(super) struct Attempt {
-    number: u32,
+    attempt: u32,
     outcome: &'static str,
     error: Option<String>,
     lease: i64,
@@ -53,7 +53,7 @@ pub(super) struct Attempt {
 impl From<AttemptRecord> for Attempt {
     fn from(record: AttemptRecord) -> Self {
         Self {
-            number: record.attempt,
+            attempt: record.attempt,
             outcome: record.outcome.as_str(),
             error: record.error,
             lease: record.lease,
@@ -66,31 +66,50 @@ impl From<AttemptRecord> for Attempt {
     }
 }
 
-/// Attempts for people.
+impl Attempt {
+    /// SHA-256 of the `.wasm` that ran.
+    pub(super) fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+}
+
+/// Attempts for people: one line each, with the first line of its error.
 pub(super) fn attempts(records: &[Attempt]) -> String {
     let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let columns = [
         Column::Whole("#"),
         Column::Whole("OUTCOME"),
-        Column::Spare("STARTED"),
+        Column::Extra("STARTED"),
         Column::Whole("TOOK"),
-        Column::Whole("FUEL"),
-        Column::Whole("MEMORY"),
-        Column::Broken("ERROR"),
+        Column::Spare("FUEL"),
+        Column::Spare("MEMORY"),
+        Column::Spare("DIGEST"),
+        Column::Cut("ERROR"),
     ];
     let row = |record: &Attempt| {
         let colour = Outcome::parse(record.outcome).map_or(Color::Reset, terminal::of_outcome);
         [
-            Cell::new(record.number),
+            Cell::new(record.attempt),
             Cell::new(record.outcome).fg(colour),
             Cell::new(&record.started_at),
             Cell::new(when::took(Duration::from_millis(record.duration_ms))),
             Cell::new(dash(record.fuel.map(count))),
             Cell::new(dash(record.peak_memory_bytes.map(|bytes| ByteSize(bytes).display().iec().to_string()))),
-            Cell::new(cell(record.error.as_deref().unwrap_or(""), 200)),
+            Cell::new(dash(record.digest.as_deref().map(short_digest))),
+            Cell::new(first_line(record.error.as_deref().unwrap_or(""), 120)),
         ]
     };
     table(columns, records.iter().map(row))
+}
+
+/// The first characters of a digest: enough for people to tell versions apart.
+pub(super) fn short_digest(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+/// The first line of a text that says something, as a cell of at most `most` characters.
+pub(super) fn first_line(text: &str, most: usize) -> String {
+    cell(text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(), most)
 }
 
 /// A large number in three digits: `950`, `12.3k`, `4.56M`.
@@ -112,6 +131,30 @@ pub(super) fn count(number: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
+/// A daemon as one object.
+#[derive(Debug, Serialize)]
+pub(super) struct DaemonObject {
+    worker: String,
+    pid: u32,
+    started_at: String,
+    seen_at: String,
+    slots: u32,
+    busy: u32,
+}
+
+impl From<&Daemon> for DaemonObject {
+    fn from(daemon: &Daemon) -> Self {
+        Self {
+            worker: daemon.worker.clone(),
+            pid: daemon.pid,
+            started_at: daemon.started_at.to_string(),
+            seen_at: daemon.seen_at.to_string(),
+            slots: daemon.slots,
+            busy: daemon.busy,
+        }
+    }
+}
+
 /// A log line as one object.
 pub(super) fn log_line(line: &LogLine) -> Value {
     json!({
@@ -124,15 +167,22 @@ pub(super) fn log_line(line: &LogLine) -> Value {
     })
 }
 
-/// A log line for people.
+/// A log line for people. The further lines of a message, such as a traceback, are indented below the first.
 pub(super) fn log_text(line: &LogLine) -> String {
     let kind = line.level.unwrap_or_else(|| line.source.as_str());
-    format!("{} #{} {kind:<6} {}", line.time, line.attempt, cell(&line.message, usize::MAX))
+    let start = format!("{} #{} {kind:<6} ", line.time, line.attempt);
+    start.clone() + &indented(&line.message, start.chars().count())
 }
 
-/// Text for a terminal, its lines kept, without anything else that moves the cursor.
+/// Text for a terminal: its lines are kept, everything else that moves the cursor is not.
 pub(super) fn paragraph(text: &str) -> String {
-    text.lines().map(|line| cell(line, usize::MAX)).collect::<Vec<_>>().join("\n")
+    indented(text, 0)
+}
+
+/// The same, with spaces in front of each line but the first.
+pub(super) fn indented(text: &str, spaces: usize) -> String {
+    let lines: Vec<String> = text.lines().map(|line| cell(&line.replace('\t', "    "), usize::MAX)).collect();
+    lines.join(&format!("\n{:spaces$}", ""))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) const USAGE: &str = "jobq retry <ID>...\n       jobq retry <--status 
 /// The states that a retry leads out of.
 pub(super) const FROM: &[Status] = &[Status::Failed, Status::Dead, Status::Cancelled];
 
-const VERB: Verb = Verb { name: "retry", done: "retried", default: &[Status::Dead] };
+const VERB: Verb = Verb { name: "retry", done: "retried", default: &[Status::Dead], takes_keys: true };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -6,7 +6,7 @@ use super::output::{self, cell};
 use super::render::{self, Attempt};
 use super::{list, terminal, when};
 use crate::config::Settings;
-use crate::queue::{Id, Job, OpenMode, Status, Timestamp};
+use crate::queue::{Id, Job, JobSummary, Status, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -24,7 +24,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let store = context.open(&settings, OpenMode::Existing)?;
+    let store = context.open_to_read(&settings)?;
     let (job, attempts) = context.block_on(async {
         let id = job_id(&*store, &args.id).await?;
         Ok(store.history(&id).await?.ok_or_else(|| no_such_job(&id))?)
@@ -38,6 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
 
 fn people(job: &Job, settings: &Settings, attempts: &[Attempt]) -> String {
     let now = Timestamp::now();
+    let summary = JobSummary::from(job);
     let mut lines = Vec::new();
     let mut line = |name: &str, value: &str| lines.push(format!("{name:<13} {value}"));
     line("id", &cell(job.id.as_str(), 255));
@@ -46,7 +47,7 @@ fn people(job: &Job, settings: &Settings, attempts: &[Attempt]) -> String {
     if let Some((percent, message)) = job.progress.as_ref().filter(|_| job.status == Status::Running) {
         line("progress", &bar(*percent, message));
     }
-    line("attempts", &list::attempts(job, settings));
+    line("attempts", &list::attempts(&summary, settings));
     line("priority", &job.priority.to_string());
     line("timeout", &timeout(job, settings));
     for (name, at) in [
@@ -60,20 +61,25 @@ fn people(job: &Job, settings: &Settings, attempts: &[Attempt]) -> String {
             line(name, &when::both(at, now));
         }
     }
-    for (name, text) in [("unique_key", &job.key), ("worker", &job.worker)] {
-        if let Some(text) = text {
-            line(name, &cell(text, 200));
-        }
+    if let Some(key) = &job.key {
+        line("unique_key", &cell(key, 200));
+    }
+    if let Some(worker) = &job.worker {
+        let claimed = job.status == Status::Pending && job.lease_until.is_some();
+        line("worker", &format!("{}{}", cell(worker, 200), if claimed { " (claimed, not started)" } else { "" }));
+    }
+    if let Some(digest) = attempts.last().and_then(|attempt| attempt.digest()) {
+        line("digest", &format!("{} (latest attempt)", render::short_digest(digest)));
     }
     line("payload", &cell(&job.payload, 400));
     if let Some(result) = &job.result {
         line("result", &cell(result, 400));
     }
-    if let Some(error) = &job.error {
-        line("error", &render::paragraph(error).replace('\n', &format!("\n{:14}", "")));
-    }
     if !attempts.is_empty() {
         lines.push(format!("\n{}", render::attempts(attempts)));
+    }
+    if let Some(error) = &job.error {
+        lines.push(format!("\nerror: {}", render::paragraph(error.trim_end())));
     }
     lines.join("\n")
 }

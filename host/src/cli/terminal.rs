@@ -1,4 +1,4 @@
-//! What the terminal can do: colour, width, and a line that changes in place. Where there is none, all of it is off.
+//! Colour, width, and a line that is redrawn in place. All of it is off without a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use comfy_table::Color;
 use super::output::cell;
 use crate::queue::{Outcome, Status};
 
-/// Whether this stream takes colour: a terminal that can, and nobody has set `NO_COLOR`.
+/// Whether to colour this stream: it is a capable terminal and `NO_COLOR` is not set.
 pub(super) fn has_colour(stream: &impl IsTerminal) -> bool {
     moves_cursor(stream) && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -16,7 +16,7 @@ fn moves_cursor(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The columns of the terminal that stdout is; `None` where it is none.
+/// The width of the terminal on stdout; `None` if there is none.
 pub(super) fn width() -> Option<u16> {
     columns(io::stdout())
 }
@@ -54,7 +54,7 @@ pub(super) const fn of_outcome(outcome: Outcome) -> Color {
     }
 }
 
-/// `word` in the colour of `status`, where stdout takes colour.
+/// `word` in the colour of `status`, if stdout is coloured.
 pub(super) fn paint(word: &str, status: Status) -> String {
     let code = match of_status(status) {
         Color::DarkCyan => 36,
@@ -67,7 +67,7 @@ pub(super) fn paint(word: &str, status: Status) -> String {
     if has_colour(&io::stdout()) { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() }
 }
 
-/// One line on stderr that is drawn again and again, and is gone when this is dropped. For a terminal only.
+/// A line on stderr that is redrawn in place and erased on drop. For terminals only.
 pub(super) struct LiveLine {
     frame: usize,
 }
@@ -75,12 +75,12 @@ pub(super) struct LiveLine {
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 impl LiveLine {
-    /// `None` where stderr is no terminal that could show it.
+    /// `None` if stderr is not a capable terminal.
     pub(super) fn on_stderr() -> Option<Self> {
         moves_cursor(&io::stderr()).then(|| Self { frame: 0 })
     }
 
-    /// Draws the line anew, cut to the width of the terminal.
+    /// Redraws the line, cut to the width of the terminal.
     pub(super) fn draw(&mut self, text: &str) {
         let room = usize::from(columns(io::stderr()).unwrap_or(80)).saturating_sub(3);
         self.frame = (self.frame + 1) % FRAMES.len();
@@ -94,7 +94,7 @@ impl Drop for LiveLine {
     }
 }
 
-/// A terminal that has gone away misses nothing.
+/// Errors are ignored: the terminal may be gone.
 fn put(text: &str) {
     let mut stderr = io::stderr().lock();
     _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

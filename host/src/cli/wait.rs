@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::daemons::{self, Service};
 use super::exit::{Code, tell};
 use super::output;
-use super::server::Server;
 use super::terminal::LiveLine;
 use super::when;
 use crate::queue::{ChangeCursor, Id, Job, Status, Store, Timestamp};
@@ -26,7 +26,7 @@ pub(super) async fn await_end(store: &dyn Store, id: &Id, limit: Option<Duration
     let terminal = LiveLine::on_stderr().map(|line| signal(SignalKind::interrupt()).map(|ctrl_c| (line, ctrl_c)));
     let terminal = terminal.transpose().context("cannot listen to signals")?;
     let mut watch =
-        Watch { started: Instant::now(), limit, terminal, server: Server::Serving, seen: ChangeCursor::default() };
+        Watch { started: Instant::now(), limit, terminal, service: Service::Served, seen: ChangeCursor::default() };
     let mut over = None;
     loop {
         let job = store.find(id).await?.with_context(|| format!("job {id} was deleted while it was awaited"))?;
@@ -35,7 +35,7 @@ pub(super) async fn await_end(store: &dyn Store, id: &Id, limit: Option<Duration
             return end_of(&job);
         }
         if job.status == Status::Pending {
-            watch.server = Server::of(&job.job_type, store).await?;
+            watch.service = Service::of(&job.job_type, &daemons::running(store).await?);
         }
         // The last look came after the limit: what ended before it is not told as going on.
         if let Some(over) = over {
@@ -74,7 +74,7 @@ struct Watch {
     /// The line that tells how far the job is, and Ctrl-C, which has to take it away. Elsewhere a signal ends the command at once.
     terminal: Option<(LiveLine, Signal)>,
     /// Whether a daemon is there to run the job while it is pending.
-    server: Server,
+    service: Service,
     /// The last change of the queue that was looked at.
     seen: ChangeCursor,
 }
@@ -113,8 +113,8 @@ impl Watch {
             }
             Over::Interrupted => (format!("interrupted; job {id} is {status}"), Code::Interrupted),
         };
-        let pending = (job.status == Status::Pending).then_some(self.server);
-        let advice = pending.and_then(|server| server.advice(&job.job_type));
+        let pending = (job.status == Status::Pending).then_some(&self.service);
+        let advice = pending.and_then(|service| service.advice(&job.job_type));
         let goes_on = advice.unwrap_or_else(|| "it goes on".to_owned());
         tell(&told, Some(&format!("{goes_on}; `jobq show {id}` tells what became of it")));
         code
@@ -123,7 +123,7 @@ impl Watch {
     fn draw(&mut self, job: &Job) {
         let waited = when::coarse(self.started.elapsed());
         if let Some((line, _)) = &mut self.terminal {
-            line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, self.server)));
+            line.draw(&format!("{} {waited}: {}", job.job_type, doing(job, &self.service)));
         }
     }
 }
@@ -137,14 +137,14 @@ async fn interrupt(terminal: &mut Option<(LiveLine, Signal)>) {
 }
 
 /// What the job is doing, in a few words.
-fn doing(job: &Job, server: Server) -> String {
+fn doing(job: &Job, service: &Service) -> String {
     let due = when::of_job(job, Timestamp::now());
     match (job.status, &job.progress) {
         (Status::Running, Some((percent, message))) => format!("running, {percent}% {message}"),
         (Status::Failed, _) => {
             format!("attempt {} failed, again {due}: {}", job.attempts, job.error.as_deref().unwrap_or(""))
         }
-        (Status::Pending, _) => match server.advice(&job.job_type) {
+        (Status::Pending, _) => match service.advice(&job.job_type) {
             Some(advice) => format!("pending, and {advice}"),
             None => format!("pending, {due}"),
         },

@@ -1,8 +1,8 @@
-//! Instants and durations as people say them: "in 3m", "2h ago". Pure; programs get the exact ones.
+//! Instants and durations for people: "in 3m", "2h ago". JSON has the exact ones.
 
 use std::time::Duration;
 
-use crate::queue::{Job, Status, Timestamp};
+use crate::queue::{Job, JobSummary, Status, Timestamp};
 
 /// How far `at` is from `now`.
 pub(super) fn relative(at: Timestamp, now: Timestamp) -> String {
@@ -23,6 +23,11 @@ pub(super) fn both(at: Timestamp, now: Timestamp) -> String {
 
 /// The instant of a job that matters in its state: when it is due, since when it runs, when it ended.
 pub(super) fn of_job(job: &Job, now: Timestamp) -> String {
+    of_summary(&JobSummary::from(job), now)
+}
+
+/// The same of a summary.
+pub(super) fn of_summary(job: &JobSummary, now: Timestamp) -> String {
     match job.status {
         Status::Pending | Status::Failed if job.scheduled_at > now => relative(job.scheduled_at, now),
         Status::Pending | Status::Failed if now.since(job.scheduled_at) < Duration::from_secs(1) => "due".to_owned(),

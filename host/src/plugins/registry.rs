@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -37,12 +37,13 @@ pub struct Version {
     /// Where the cache has its compiled code.
     key: String,
     plugin: Plugin,
-    attempts: AtomicU64,
+    /// How many attempts were started on it, by job type: several types may share a file.
+    attempts: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Version {
     pub(super) fn new(digest: [u8; 32], key: String, plugin: Plugin) -> Self {
-        Self { digest, key, plugin, attempts: AtomicU64::new(0) }
+        Self { digest, key, plugin, attempts: Mutex::default() }
     }
 
     /// SHA-256 of the `.wasm`.
@@ -50,9 +51,13 @@ impl Version {
         self.digest
     }
 
-    /// What the sandbox runs; counts an attempt.
-    pub fn start(&self) -> &Plugin {
-        self.attempts.fetch_add(1, Ordering::Relaxed);
+    /// What the sandbox runs; counts an attempt of this type.
+    pub fn start(&self, job_type: &str) -> &Plugin {
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        match attempts.get_mut(job_type) {
+            Some(count) => *count += 1,
+            None => _ = attempts.insert(job_type.to_owned(), 1),
+        }
         &self.plugin
     }
 
@@ -61,9 +66,9 @@ impl Version {
         &self.plugin
     }
 
-    /// Attempts that were started on it.
-    pub fn attempts(&self) -> u64 {
-        self.attempts.load(Ordering::Relaxed)
+    /// Attempts of this type that were started on it.
+    pub fn attempts(&self, job_type: &str) -> u64 {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).get(job_type).copied().unwrap_or(0)
     }
 }
 

@@ -22,11 +22,14 @@ pub use job::{
 pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
-    AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter,
-    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
+    AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Order,
+    Page, Position, Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease,
+    Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
-pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport, summary};
+pub use rows::{
+    AttemptRecord, Counts, Daemon, Job, JobSummary, LogLine, LogSource, Overview, PluginReport, TypeOverview, summary,
+};
 pub use sqlite::{Durability, OpenError, OpenMode, QueueOptions, TableName};
 pub use state::{Event, Outcome, Status};
 pub use store::Store;

@@ -313,13 +313,75 @@ pub struct Pruned {
     pub obstacles: BTreeSet<String>,
 }
 
-/// Which jobs to list.
+/// Which jobs to list, in which order, and how many.
+///
+/// A leased job whose guest has provably not started counts as pending, see [`Store::list`](super::Store::list).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Only in this state.
-    pub status: Option<Status>,
+    /// In one of these states; empty: in any.
+    pub states: Vec<Status>,
     /// Only of this type.
     pub job_type: Option<String>,
+    /// The order.
+    pub order: Order,
+    /// Only those after this position in the order.
+    pub after: Option<Position>,
     /// The most to return.
     pub limit: usize,
+}
+
+impl Default for Filter {
+    /// Every job, newest first.
+    fn default() -> Self {
+        Self { states: Vec::new(), job_type: None, order: Order::Created, after: None, limit: usize::MAX }
+    }
+}
+
+impl Filter {
+    /// Whether a job in this state is listed.
+    pub(super) fn names(&self, status: Status) -> bool {
+        let is_in_order = match self.order {
+            Order::Created => true,
+            Order::Ended => status.is_terminal(),
+            Order::Scheduled => matches!(status, Status::Pending | Status::Failed),
+        };
+        is_in_order && (self.states.is_empty() || self.states.contains(&status))
+    }
+
+    /// The stored states of jobs that match: a pending job may already be leased.
+    pub(super) fn stored_states(&self) -> impl Iterator<Item = Status> {
+        let names_pending = self.names(Status::Pending);
+        Status::ALL
+            .into_iter()
+            .filter(move |status| self.names(*status) || (names_pending && *status == Status::Running))
+    }
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Latest enqueued first.
+    #[default]
+    Created,
+    /// Latest ended first. Only jobs that have ended.
+    Ended,
+    /// Earliest due first. Only pending and failed jobs.
+    Scheduled,
+}
+
+/// A job's position in the order of a list. It stays valid when jobs are added or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The instant that decides the order; `None` in order of insertion, or if the job has none.
+    pub(super) at: Option<Timestamp>,
+    pub(super) job: JobRef,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The jobs in order.
+    pub jobs: Vec<T>,
+    /// [`Filter::after`] of the next page; `None` after the last one.
+    pub next: Option<Position>,
 }

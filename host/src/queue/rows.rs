@@ -50,6 +50,108 @@ pub struct Job {
     pub progress: Option<(u8, String)>,
 }
 
+/// A job without its payload and result, and with only the beginning of its error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSummary {
+    /// See [`Job::reference`].
+    pub reference: JobRef,
+    /// Public id.
+    pub id: Id,
+    /// Type.
+    pub job_type: String,
+    /// State.
+    pub status: Status,
+    /// Higher is claimed first.
+    pub priority: Priority,
+    /// Attempts that counted.
+    pub attempts: u32,
+    /// Its own limit of attempts.
+    pub max_attempts: Option<u32>,
+    /// When it may run.
+    pub scheduled_at: Timestamp,
+    /// Start of the latest attempt.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// The first [`JobSummary::MAX_ERROR`] characters of what went wrong in the latest failed attempt.
+    pub error: Option<String>,
+    /// Latest fencing token.
+    pub lease: i64,
+    /// Until when the lease holds.
+    pub lease_until: Option<Timestamp>,
+    /// Latest worker.
+    pub worker: Option<String>,
+    /// Latest progress report of the running attempt: percent and a few words.
+    pub progress: Option<(u8, String)>,
+}
+
+impl JobSummary {
+    /// Characters of an error that a summary has.
+    pub const MAX_ERROR: usize = 300;
+}
+
+impl From<&Job> for JobSummary {
+    fn from(job: &Job) -> Self {
+        Self {
+            reference: job.reference,
+            id: job.id.clone(),
+            job_type: job.job_type.clone(),
+            status: job.status,
+            priority: job.priority,
+            attempts: job.attempts,
+            max_attempts: job.max_attempts,
+            scheduled_at: job.scheduled_at,
+            started_at: job.started_at,
+            completed_at: job.completed_at,
+            error: job.error.as_ref().map(|error| error.chars().take(Self::MAX_ERROR).collect()),
+            lease: job.lease,
+            lease_until: job.lease_until,
+            worker: job.worker.clone(),
+            progress: job.progress.clone(),
+        }
+    }
+}
+
+/// What decides the state in which a leased job is shown.
+pub(super) trait Leased {
+    /// Its state as it is stored.
+    fn status(&self) -> Status;
+
+    /// The latest worker.
+    fn worker(&self) -> Option<&str>;
+
+    /// The row and the latest fencing token.
+    fn attempt(&self) -> (JobRef, i64);
+
+    /// Shows it as pending: a worker has claimed it, but its guest has not started.
+    fn show_as_pending(&mut self);
+}
+
+macro_rules! leased {
+    ($job:ty) => {
+        impl Leased for $job {
+            fn status(&self) -> Status {
+                self.status
+            }
+
+            fn worker(&self) -> Option<&str> {
+                self.worker.as_deref()
+            }
+
+            fn attempt(&self) -> (JobRef, i64) {
+                (self.reference, self.lease)
+            }
+
+            fn show_as_pending(&mut self) {
+                (self.status, self.started_at, self.progress) = (Status::Pending, None, None);
+            }
+        }
+    };
+}
+
+leased!(Job);
+leased!(JobSummary);
+
 impl AttemptRecord {
     /// How many of a job are kept: the latest ones.
     pub(super) const KEPT: usize = 100;
@@ -124,6 +226,26 @@ pub struct LogLine {
 
 /// The number of jobs in each state. A state without jobs is absent.
 pub type Counts = BTreeMap<Status, u64>;
+
+/// The number of jobs in total and of each type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overview {
+    /// All jobs.
+    pub counts: Counts,
+    /// The types with jobs that are unfinished or dead, sorted by name.
+    pub types: Vec<TypeOverview>,
+}
+
+/// The jobs of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeOverview {
+    /// The type.
+    pub job_type: String,
+    /// Its pending, running, failed and dead jobs.
+    pub counts: Counts,
+    /// When the oldest due job became due; `None` if none is due.
+    pub oldest_due: Option<Timestamp>,
+}
 
 /// The status line: `pending: 5, running: 2, completed: 100, failed: 3, dead: 1`,
 /// and `cancelled` if there are any.

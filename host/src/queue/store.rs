@@ -13,8 +13,9 @@ use async_trait::async_trait;
 
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Rescued,
-    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, StoreError, WorkerName,
+    Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress,
+    Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status,
+    StoreError, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -139,8 +140,18 @@ pub trait Store: Send + Sync + 'static {
     /// One job.
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError>;
 
-    /// Jobs, newest first.
-    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError>;
+    /// A page of jobs from one snapshot. A long list takes several calls, each with the position that the previous one
+    /// returned, and sees changes between them.
+    ///
+    /// Like [`find`](Self::find), [`history`](Self::history) and [`overview`](Self::overview), it shows a leased job as
+    /// pending if its guest has provably not started: a worker has claimed it ahead of a free slot. `lease_until` is set.
+    async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError>;
+
+    /// Like [`list`](Self::list), without payloads and results.
+    async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError>;
+
+    /// The number of jobs that match `filter`, whatever its limit, at most `most`.
+    async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError>;
 
     /// The last 100 attempts of a job that have ended, oldest first.
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError>;
@@ -154,7 +165,10 @@ pub trait Store: Send + Sync + 'static {
     /// Whether any job is running, under whatever worker. Cheap.
     async fn has_running(&self) -> Result<bool, StoreError>;
 
-    /// The number of jobs in each state.
+    /// The number of jobs of each type and in each state. Reads the rows of dead jobs and only indexes for all others.
+    async fn overview(&self) -> Result<Overview, StoreError>;
+
+    /// How many jobs stand in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
     /// The number of waiting jobs that are not due and will be `within` this time. Reads every waiting job.
@@ -172,7 +186,7 @@ pub trait Store: Send + Sync + 'static {
     /// Undoes [`announce`](Self::announce) and [`register`](Self::register).
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError>;
 
-    /// The latest reports of the daemons on this queue.
+    /// The latest reports of the daemons on this queue, without those that are proved dead.
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError>;
 
     /// Finishes pending calls and closes the database. Later calls fail.

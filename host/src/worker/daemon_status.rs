@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// Publishes the status after each change of a plugin and at least once per [`INTERVAL`], until the queue is lost.
-pub(super) async fn publish(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
+pub(super) async fn publish(pool: Arc<PoolState>, mut options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut last_remark = None;
     let mut changes = pool.handlers.changes();
     loop {
@@ -31,26 +31,32 @@ pub(super) async fn publish(pool: Arc<PoolState>, options: watch::Receiver<Arc<W
             Err(error) if error.is_fatal() => return pool.stop_if_fatal(&error),
             Err(error) => tracing::warn!("cannot check the health of the queue: {error}"),
         }
-        let daemon = current_status(&pool, &options.borrow().clone());
+        let daemon = current_status(&pool, &options.borrow_and_update().clone());
         if let Err(error) = pool.store.announce(daemon).await {
             tracing::warn!("cannot publish the status of this daemon: {error}");
         }
-        if tokio::time::timeout(INTERVAL, changes.changed()).await.is_ok() {
-            tokio::time::sleep(DEBOUNCE).await;
+        // A reload may change which types are served and how many slots there are.
+        tokio::select! {
+            _ = changes.changed() => {}
+            Ok(()) = options.changed() => {}
+            () = tokio::time::sleep(INTERVAL) => continue,
         }
+        tokio::time::sleep(DEBOUNCE).await;
     }
 }
 
 fn current_status(pool: &PoolState, options: &WorkerOptions) -> Daemon {
     let mut plugins = pool.handlers.report();
     plugins.retain(|plugin| options.types.includes(&plugin.job_type));
+    let running = u32::try_from(pool.leases().running().count()).unwrap_or(u32::MAX);
     Daemon {
         worker: pool.worker.to_string(),
         pid: std::process::id(),
         started_at: pool.started_at,
         seen_at: Timestamp::now(),
         slots: options.concurrency.get(),
-        busy: u32::try_from(pool.leases().running().count()).unwrap_or(u32::MAX),
+        // An attempt whose end is being written still holds its lease, but no longer a slot.
+        busy: running.min(options.concurrency.get()),
         plugins,
     }
 }

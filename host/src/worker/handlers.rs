@@ -92,7 +92,7 @@ impl Handler for Plugin {
         tap: Arc<Tap>,
         follow_ups: Arc<dyn FollowUps>,
     ) -> Report {
-        self.sandbox.run(self.version.start(), call, limits, grants, tap, follow_ups).await
+        self.sandbox.run(self.version.start(&call.job_type), call, limits, grants, tap, follow_ups).await
     }
 
     fn digest(&self) -> Option<Digest> {
@@ -102,7 +102,6 @@ impl Handler for Plugin {
 
 fn report(job_type: String, entry: &Entry) -> PluginReport {
     PluginReport {
-        job_type,
         file: entry.file.clone(),
         state: entry.state.as_str().to_owned(),
         digest: entry.version.as_ref().map(|version| hex::encode(version.digest())),
@@ -111,7 +110,8 @@ fn report(job_type: String, entry: &Entry) -> PluginReport {
             State::Compiling | State::Serving | State::Missing => None,
         },
         since: timestamp(entry.since),
-        attempts: entry.version.as_ref().map_or(0, |version| version.attempts()),
+        attempts: entry.version.as_ref().map_or(0, |version| version.attempts(&job_type)),
+        job_type,
     }
 }
 

@@ -65,8 +65,8 @@ async fn lists_counts_and_selections_include_deferred_jobs() {
     for (status, expected) in [(Status::Pending, 3), (Status::Failed, 1)] {
         assert_eq!(store.counts().await.unwrap()[&status], expected);
         for limit in [1, 2, 9] {
-            let filter = Filter { status: Some(status), job_type: None, limit };
-            let listed = store.list(filter).await.unwrap();
+            let filter = Filter { states: vec![status], limit, ..Filter::default() };
+            let listed = store.list(filter).await.unwrap().jobs;
             assert_eq!(listed.len() as u64, expected.min(limit as u64));
             assert!(listed.iter().map(|job| job.reference).rev().is_sorted());
             let selection = Selection { states: vec![status], job_type: None, older_than: None, before: None, limit };

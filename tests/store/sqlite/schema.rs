@@ -304,17 +304,17 @@ async fn a_list_finds_rare_jobs_among_many_newer_rows() {
                 SELECT 'many', 'completed', i FROM n";
     foreign.execute(many, []).unwrap();
     for status in Status::ALL {
-        let filter = Filter { status: Some(status), job_type: Some("rare".into()), limit: 5 };
-        let found = store.list(filter.clone()).await.unwrap();
+        let filter = Filter { states: vec![status], job_type: Some("rare".into()), limit: 5, ..Filter::default() };
+        let found = store.list(filter.clone()).await.unwrap().jobs;
         let mut places: Vec<JobRef> = found.iter().map(|job| job.reference).collect();
         assert!(found.iter().all(|job| job.status == status && job.job_type == "rare"), "{found:?}");
         assert!(places.len() == 2 && places.is_sorted_by(|newer, older| newer > older), "{places:?}");
         places.truncate(1);
-        let newest = store.list(Filter { limit: 1, ..filter }).await.unwrap();
+        let newest = store.list(Filter { limit: 1, ..filter }).await.unwrap().jobs;
         assert_eq!(newest.iter().map(|job| job.reference).collect::<Vec<_>>(), places);
     }
-    let filter = Filter { status: None, job_type: Some("rare".into()), limit: 99 };
-    assert_eq!(store.list(filter).await.unwrap().len(), 12);
+    let filter = Filter { job_type: Some("rare".into()), limit: 99, ..Filter::default() };
+    assert_eq!(store.list(filter).await.unwrap().jobs.len(), 12);
     assert_eq!(store.counts().await.unwrap()[&Status::Completed], 10_103);
 }
 

@@ -55,6 +55,7 @@ async fn the_jobs_of_a_dead_worker_are_rescued_before_their_lease_expires() {
     dying.announce(report("dying")).await.unwrap();
     dying.started(&jobs[0].lease);
     dying.started(&jobs[2].lease);
+    living.started(&others[0].lease);
     for _ in 0..3 {
         assert_eq!(rescue(&living, 9).await, [], "both live");
     }
@@ -70,6 +71,24 @@ async fn the_jobs_of_a_dead_worker_are_rescued_before_their_lease_expires() {
     assert_eq!(living.daemons().await.unwrap(), []);
     assert_eq!(file.beside(), ["queue.db-jobq-jobs-living"]);
     assert_eq!(rescue(&living, 9).await, []);
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_proved_dead_is_not_listed_even_while_its_row_is_there() {
+    let file = File::new();
+    let (dying, living, reading) = (file.store(), file.store(), file.store());
+    for (store, name) in [(&dying, "dying"), (&living, "living")] {
+        working(store, name, 0).await;
+        store.announce(report(name)).await.unwrap();
+    }
+    let names =
+        async || -> Vec<String> { reading.daemons().await.unwrap().into_iter().map(|daemon| daemon.worker).collect() };
+    assert_eq!(names().await, ["dying", "living"]);
+    drop(dying);
+    assert_eq!(names().await, ["living"]);
+    assert_eq!(file.beside().len(), 2, "reading removes nothing");
+    assert_eq!(rescue(&living, 9).await, []);
+    assert_eq!(file.beside(), ["queue.db-jobq-jobs-living"], "the reader does not keep its lock");
 }
 
 #[tokio::test]

@@ -33,8 +33,13 @@ impl Delivery {
             "of {jobs} jobs {} are in the queue, {} completed, {} of these in one attempt",
             audit.jobs, audit.completed, audit.once
         );
-        let dead = Filter { status: Some(Status::Dead), job_type: Some(workload.job_type.to_string()), limit: 1 };
-        if let Some(job) = store.list(dead).await?.pop() {
+        let dead = Filter {
+            states: vec![Status::Dead],
+            job_type: Some(workload.job_type.to_string()),
+            limit: 1,
+            ..Filter::default()
+        };
+        if let Some(job) = store.list(dead).await?.jobs.pop() {
             problem += &format!("; one died: {}", job.error.unwrap_or_default());
         }
         Ok(Self { problem: Some(problem) })

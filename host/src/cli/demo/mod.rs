@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::exit::{Code, Failure};
-use super::output::{self, talk};
+use super::output::{self, Format, talk};
 use crate::plugins::Registry;
 use crate::queue::{self, Id, Job, OpenMode, QueueOptions, Status, Store, summary};
 use crate::sandbox::{self, Sandbox};
@@ -35,16 +35,17 @@ pub(super) const HELP: &str = "\
 It needs no settings and changes nothing outside its own directory. The exit code is 1 if a job did not end as expected.
 
 Examples:
-  jobq demo";
+  jobq demo
+  jobq demo -o ndjson | jq 'select(.as_expected | not)'";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, _: &Context) -> anyhow::Result<Code> {
+pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
     let project = DemoProject::create().context("cannot create a directory for the demo")?;
     talk(format!("A fresh directory: {}", project.dir().display()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let finished = runtime.block_on(run_jobs(&project))?;
+    let finished = runtime.block_on(run_jobs(&project, context.format()))?;
     let unexpected = finished.iter().filter(|end| !end.demo_job.ended_as_expected(&end.job)).count();
     project.print_next_steps();
     if unexpected > 0 {
@@ -61,7 +62,7 @@ struct FinishedJob {
     attempts: Vec<crate::queue::AttemptRecord>,
 }
 
-async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
+async fn run_jobs(project: &DemoProject, format: Format) -> anyhow::Result<Vec<FinishedJob>> {
     let settings = project.settings()?;
     let store = queue::open(QueueOptions::new(&settings.queue.database), OpenMode::Create)?;
     let options =
@@ -90,7 +91,9 @@ async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
         let job = store.find(&id).await?.context("a job has disappeared")?;
         finished.push(FinishedJob { demo_job, job, attempts: store.attempts(&id).await? });
     }
-    output::print(&format!("{}\n\n{}", table::of(&finished), summary(&store.counts().await?)))?;
+    let counts = store.counts().await?;
+    let objects: Vec<_> = finished.iter().map(table::object).collect();
+    output::many(format, &objects, || format!("{}\n\n{}", table::of(&finished), summary(&counts)))?;
     store.close().await;
     Ok(finished)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use comfy_table::Cell;
+use serde_json::{Value, json};
 
 use super::FinishedJob;
 use crate::cli::output::{self, Column, cell};
@@ -40,6 +41,23 @@ fn row(end: &FinishedJob) -> [Cell; 9] {
         Cell::new(cell(end.job.error.as_deref().unwrap_or(""), 40)),
         Cell::new(if end.demo_job.ended_as_expected(&end.job) { "as expected" } else { "UNEXPECTED" }),
     ]
+}
+
+/// The same for programs.
+pub(super) fn object(end: &FinishedJob) -> Value {
+    let duration: Duration = end.attempts.iter().map(|attempt| attempt.duration).sum();
+    json!({
+        "about": end.demo_job.about,
+        "id": end.job.id.as_str(),
+        "type": end.job.job_type,
+        "status": end.job.status.as_str(),
+        "outcomes": end.attempts.iter().map(|attempt| attempt.outcome.as_str()).collect::<Vec<_>>(),
+        "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        "fuel": end.attempts.iter().filter_map(|attempt| attempt.fuel).sum::<u64>(),
+        "peak_memory_bytes": end.attempts.iter().filter_map(|attempt| attempt.peak_memory).max(),
+        "error": end.job.error,
+        "as_expected": end.demo_job.ended_as_expected(&end.job),
+    })
 }
 
 /// `1234567` as `1.2 M`.

@@ -48,7 +48,9 @@ pub(super) struct Attempt {
     pub(super) after_ms: Option<u64>,
     pub(super) result: Option<String>,
     pub(super) error: Option<String>,
-    pub(super) duration_ms: f64,
+    duration_ms: u64,
+    #[serde(skip)]
+    duration: Duration,
     fuel: Option<u64>,
     peak_memory_bytes: u64,
     digest: String,
@@ -161,7 +163,8 @@ impl Setup<'_> {
             after_ms: after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
             result,
             error,
-            duration_ms: duration.as_micros() as f64 / 1000.0,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            duration,
             fuel,
             peak_memory_bytes: peak_memory,
             digest: hex::encode(self.version.digest()),
@@ -243,7 +246,7 @@ impl Attempt {
 
     /// How long it took, in milliseconds.
     pub(super) fn took(&self) -> String {
-        format!("{:.1}ms", self.duration_ms)
+        format!("{:.1}ms", self.duration.as_micros() as f64 / 1000.0)
     }
 
     /// What the daemon would do next; `None` where that goes without saying.

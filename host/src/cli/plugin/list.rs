@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::cli::context::{Context, known_types};
+use crate::cli::daemons;
 use crate::cli::exit::{self, Code};
 use crate::cli::output::{self, Column, cell};
-use crate::cli::server;
-use crate::cli::when;
+use crate::cli::{render, when};
 use crate::config::Settings;
-use crate::queue::{Daemon, OpenMode, Timestamp};
+use crate::queue::{Daemon, Timestamp};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -34,9 +34,11 @@ struct Row {
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let mut rows: Vec<Row> = running(&settings, context)?.into_iter().flat_map(rows_of).collect();
-    if rows.is_empty() {
-        output::talk("no daemon is running on this queue; this is what one would look for");
+    let daemons = running(&settings, context)?;
+    let nothing = daemons.iter().all(|daemon| daemon.plugins.is_empty()).then(|| daemons::describe(&daemons));
+    let mut rows: Vec<Row> = daemons.into_iter().flat_map(rows_of).collect();
+    if let Some(what_runs) = nothing {
+        output::talk(format!("{what_runs}; with these settings, a daemon would serve"));
         rows = known_types(&settings).into_iter().map(|name| idle(name, &settings)).collect();
     }
     output::many(context.format(), &rows, || people(&rows))?;
@@ -44,12 +46,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Code> {
 }
 
 fn running(settings: &Settings, context: &Context) -> anyhow::Result<Vec<Daemon>> {
-    let store = match context.open(settings, OpenMode::Existing) {
+    let store = match context.open_to_read(settings) {
         Ok(store) => store,
         Err(error) if exit::code_of(&error) == Code::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    context.block_on(async { Ok(server::living(&*store).await?) })
+    context.block_on(async { Ok(daemons::running(&*store).await?) })
 }
 
 fn rows_of(daemon: Daemon) -> Vec<Row> {
@@ -95,7 +97,7 @@ fn people(rows: &[Row]) -> String {
         Column::Spare("DIGEST"),
         Column::Spare("WORKER"),
     ];
-    let short = |digest: &String| digest.chars().take(12).collect();
+    let short = |digest: &String| render::short_digest(digest);
     let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let now = Timestamp::now();
     let table = output::table(

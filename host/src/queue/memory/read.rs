@@ -1,20 +1,58 @@
 //! Looking at many jobs: lists, selections, counts.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::Duration;
 
 use super::indexes::ClaimPosition;
 use super::table::Table;
-use crate::queue::{Counts, Filter, Job, JobRef, Selected, Selection, Status, Timestamp};
+use crate::queue::{
+    Counts, Filter, Job, JobRef, Order, Overview, Page, Position, Selected, Selection, Status, Timestamp, TypeOverview,
+};
 
 impl Table {
-    /// Jobs, newest first.
-    pub fn list<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = &'a Job> {
-        let fits = |job: &&Job| {
-            filter.status.is_none_or(|status| job.status == status)
-                && filter.job_type.as_ref().is_none_or(|name| job.job_type == *name)
-        };
-        self.jobs().rev().filter(fits).take(filter.limit)
+    /// A page of jobs, each passed through `show`.
+    pub(super) fn list(&self, filter: &Filter, show: impl Fn(&Job) -> Job) -> Page<Job> {
+        let mut jobs = self.matching(filter, show);
+        let after =
+            |job: &Job| filter.after.is_none_or(|after| is_after(position(job, filter.order), after, filter.order));
+        jobs.retain(after);
+        let more = jobs.len() >= filter.limit;
+        jobs.truncate(filter.limit);
+        let next = jobs.last().map(|job| position(job, filter.order)).filter(|_| more);
+        Page { jobs, next }
+    }
+
+    /// All jobs that match the filter, in its order.
+    pub(super) fn matching(&self, filter: &Filter, show: impl Fn(&Job) -> Job) -> Vec<Job> {
+        let fits =
+            |job: &Job| filter.names(job.status) && filter.job_type.as_ref().is_none_or(|name| job.job_type == *name);
+        let mut jobs: Vec<Job> = self.jobs().rev().map(show).filter(fits).collect();
+        match filter.order {
+            Order::Created => {}
+            Order::Ended => jobs.sort_by_key(|job| Reverse((job.completed_at, job.reference))),
+            Order::Scheduled => jobs.sort_by_key(|job| (job.scheduled_at, job.reference)),
+        }
+        jobs
+    }
+
+    /// The number of jobs in total and of each type.
+    pub(super) fn overview(&self, now: Timestamp, show: impl Fn(&Job) -> Job) -> Overview {
+        let mut types = BTreeMap::<String, TypeOverview>::new();
+        let mut counts = Counts::new();
+        for job in self.jobs().map(show) {
+            *counts.entry(job.status).or_default() += 1;
+            if job.status.is_terminal() && job.status != Status::Dead {
+                continue;
+            }
+            let entry = types.entry(job.job_type.clone()).or_default();
+            *entry.counts.entry(job.status).or_default() += 1;
+            let is_due = matches!(job.status, Status::Pending | Status::Failed) && job.scheduled_at <= now;
+            entry.oldest_due = entry.oldest_due.into_iter().chain(is_due.then_some(job.scheduled_at)).min();
+        }
+        let types = types.into_iter().map(|(job_type, found)| TypeOverview { job_type, ..found }).collect();
+        Overview { counts, types }
     }
 
     /// Which jobs `selection` names: those that ended or are due first before the others.
@@ -50,7 +88,7 @@ impl Table {
         self.rows.len() - self.indexes.ended.len()
     }
 
-    /// How many jobs stand in each state.
+    /// The number of jobs in each state.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::new();
         for job in self.jobs() {
@@ -82,5 +120,21 @@ impl Table {
         };
         let jobs = references.iter().filter_map(|job| self.rows.get(job)).map(|row| &row.job);
         jobs.filter(|job| job.status == status).collect()
+    }
+}
+
+fn position(job: &Job, order: Order) -> Position {
+    let at = match order {
+        Order::Created => None,
+        Order::Ended => job.completed_at,
+        Order::Scheduled => Some(job.scheduled_at),
+    };
+    Position { at, job: job.reference }
+}
+
+fn is_after(one: Position, other: Position, order: Order) -> bool {
+    match order {
+        Order::Created | Order::Ended => (one.at, one.job) < (other.at, other.job),
+        Order::Scheduled => (one.at, one.job) > (other.at, other.job),
     }
 }

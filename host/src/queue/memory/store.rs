@@ -9,11 +9,12 @@ use tokio::sync::watch;
 use super::daemons::Daemons;
 use super::rescue::LostAttempts;
 use super::table::Table;
+use crate::queue::rows::Leased;
 use crate::queue::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Rescued,
-    Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
-    WorkerName,
+    Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress,
+    Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status,
+    Store, StoreError, Timestamp, WorkerName,
 };
 
 /// A queue in memory, for tests of applications and of the worker. It ends with the process.
@@ -95,6 +96,17 @@ impl MemoryStore {
 }
 
 impl State {
+    /// The job as a reader sees it: pending, where it is leased and known not to have started.
+    fn shown(&self, job: &Job) -> Job {
+        let mut shown = job.clone();
+        let worker = job.worker.as_deref().unwrap_or_default();
+        let lease = Lease { job: job.reference, token: job.lease, worker: WorkerName::new(worker) };
+        if job.status == Status::Running && !self.daemons.may_have_started(&lease) {
+            shown.show_as_pending();
+        }
+        shown
+    }
+
     fn enqueue(&mut self, jobs: Vec<NewJob>, now: Timestamp) -> Result<Vec<Enqueued>, StoreError> {
         let added = self.table.enqueue(jobs, now)?;
         if let Some((claim, answer)) = self.parked.take().and_then(|parked| parked.take()) {
@@ -231,11 +243,20 @@ impl Store for MemoryStore {
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
-        self.look(|state, _| state.table.find(id).cloned())
+        self.look(|state, _| state.table.find(id).map(|job| state.shown(job)))
     }
 
-    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError> {
-        self.look(|state, _| state.table.list(&filter).cloned().collect())
+    async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError> {
+        self.look(|state, _| state.table.list(&filter, |job| state.shown(job)))
+    }
+
+    async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError> {
+        let Page { jobs, next } = self.list(filter).await?;
+        Ok(Page { jobs: jobs.iter().map(JobSummary::from).collect(), next })
+    }
+
+    async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError> {
+        self.look(|state, _| state.table.matching(&filter, |job| state.shown(job)).len().min(most))
     }
 
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError> {
@@ -243,7 +264,7 @@ impl Store for MemoryStore {
     }
 
     async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError> {
-        self.look(|state, _| Some((state.table.find(id)?.clone(), state.table.attempts(id).to_vec())))
+        self.look(|state, _| Some((state.shown(state.table.find(id)?), state.table.attempts(id).to_vec())))
     }
 
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
@@ -252,6 +273,10 @@ impl Store for MemoryStore {
 
     async fn has_running(&self) -> Result<bool, StoreError> {
         self.look(|state, _| state.table.has_running())
+    }
+
+    async fn overview(&self) -> Result<Overview, StoreError> {
+        self.look(|state, now| state.table.overview(now, |job| state.shown(job)))
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {

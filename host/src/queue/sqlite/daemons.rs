@@ -1,4 +1,4 @@
-//! What the daemons of a queue say about themselves, for the command line to read.
+//! The reports of the daemons on a queue, for the commands to read.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use rusqlite::{Result, Row, params};
 
 use super::row;
 use super::session::Session;
+use super::workers::Workers;
 use crate::queue::{Daemon, PluginReport, Timestamp};
 
 const ANNOUNCE: &str = r#"
@@ -55,12 +56,14 @@ pub(super) fn seen_at(db: &Session<'_>, worker: &str) -> Result<Option<Timestamp
     db.first(SEEN_AT, [worker], |row| row::instant(row, 0))
 }
 
-pub(super) fn daemons(db: &Session<'_>) -> Result<Vec<Daemon>> {
+/// The reports of the daemons, without those that are proved dead: their rows stay until another daemon deletes them.
+pub(super) fn daemons(db: &Session<'_>, workers: &Workers) -> Result<Vec<Daemon>> {
     let mut plugins: BTreeMap<String, Vec<PluginReport>> = BTreeMap::new();
     for (worker, plugin) in db.all(PLUGINS, [], read_plugin)? {
         plugins.entry(worker).or_default().push(plugin);
     }
     let mut daemons = db.all(DAEMONS, [], read_daemon)?;
+    daemons.retain(|daemon| !workers.is_dead(&daemon.worker));
     for daemon in &mut daemons {
         daemon.plugins = plugins.remove(&daemon.worker).unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! What attempts wrote: log lines, standard output, standard error.
+//! The output of attempts: log lines, standard output, standard error.
 
 use rusqlite::{Result, Row, params};
 
@@ -12,7 +12,7 @@ const INSERT: &str = r#"
 INSERT INTO "jobs__logs" (seq, line, lease, attempt, time, source, level, message)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"#;
 
-/// Lines stand in the order of their leases, so that those to forget are the first ones.
+/// Lines are in the order of their leases, so the oldest attempts have the first ones.
 const TRIM: &str = r#"
 DELETE FROM "jobs__logs"
 WHERE seq = ?1 AND line < coalesce(
@@ -40,7 +40,7 @@ pub(super) fn append(db: &Session<'_>, lease: &Lease, attempt: u32, lines: &[Log
     Ok(())
 }
 
-/// Forgets the lines of attempts that the ledger has forgotten.
+/// Deletes the lines of attempts that the ledger no longer has.
 pub(super) fn trim(db: &Session<'_>, job: JobRef) -> Result<()> {
     db.execute(TRIM, [job.seq()]).map(drop)
 }

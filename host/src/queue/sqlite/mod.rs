@@ -15,14 +15,15 @@ use self::prune::{CleanerState, Prune};
 use self::readers::Readers;
 use self::rescue::Expiry;
 use self::session::Session;
+use self::started::StartNotes;
 use self::watch::ChangeWatcher;
 use self::workers::Workers;
 use self::writer::{BatchOrder, WriterThread};
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt,
-    Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
-    Timestamp, WorkerName,
+    Enqueued, Filter, Id, Job, JobRef, JobSummary, JobType, Lease, LogLine, NewJob, Overview, Page, ParkedClaim,
+    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease,
+    Status, Store, StoreError, Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -60,6 +61,7 @@ mod retry;
 mod row;
 mod session;
 mod sqlite_error;
+mod started;
 mod table_name;
 mod test_data;
 mod vacuum;
@@ -368,12 +370,24 @@ impl Store for SqliteStore {
     }
 
     async fn find(&self, id: &Id) -> Result<Option<Job>, StoreError> {
-        let id = id.clone();
-        self.readers.read(move |db| find::find(db, &id)).await
+        let (id, workers) = (id.clone(), Arc::clone(&self.workers));
+        let show = move |job| StartNotes::of(&workers).show(job);
+        self.readers.read(move |db| Ok(find::find(db, &id)?.map(show))).await
     }
 
-    async fn list(&self, filter: Filter) -> Result<Vec<Job>, StoreError> {
-        self.readers.read(move |db| list::list(db, &filter)).await
+    async fn list(&self, filter: Filter) -> Result<Page<Job>, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::jobs(db, &workers, &filter)).await
+    }
+
+    async fn summaries(&self, filter: Filter) -> Result<Page<JobSummary>, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::summaries(db, &workers, &filter)).await
+    }
+
+    async fn matching(&self, filter: Filter, most: usize) -> Result<usize, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| list::matching(db, &workers, &filter, most)).await
     }
 
     async fn attempts(&self, id: &Id) -> Result<Vec<AttemptRecord>, StoreError> {
@@ -382,8 +396,9 @@ impl Store for SqliteStore {
     }
 
     async fn history(&self, id: &Id) -> Result<Option<(Job, Vec<AttemptRecord>)>, StoreError> {
-        let id = id.clone();
-        self.readers.read(move |db| attempts::history(db, &id)).await
+        let (id, workers) = (id.clone(), Arc::clone(&self.workers));
+        let show = move |(job, attempts)| (StartNotes::of(&workers).show(job), attempts);
+        self.readers.read(move |db| Ok(attempts::history(db, &id)?.map(show))).await
     }
 
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError> {
@@ -393,6 +408,11 @@ impl Store for SqliteStore {
 
     async fn has_running(&self) -> Result<bool, StoreError> {
         self.readers.read(counts::has_running).await
+    }
+
+    async fn overview(&self) -> Result<Overview, StoreError> {
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| counts::overview(db, &workers)).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -432,7 +452,8 @@ impl Store for SqliteStore {
     }
 
     async fn daemons(&self) -> Result<Vec<Daemon>, StoreError> {
-        self.readers.read(daemons::daemons).await
+        let workers = Arc::clone(&self.workers);
+        self.readers.read(move |db| daemons::daemons(db, &workers)).await
     }
 
     async fn close(&self) {

@@ -2,12 +2,13 @@
 //!
 //! Only SQLite ever opens the file. Closing any other descriptor on it would drop SQLite's locks.
 
-use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fmt, io};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
+use rustix::fs::{Access, access};
 
 use super::lock_wait::LockWait;
 use super::migrations;
@@ -24,6 +25,12 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
     }
     let database = &options.database;
     check_path(database, mode)?;
+    if mode == OpenMode::ReadOnly {
+        return reader(options).map_err(|error| match error {
+            OpenError::Sqlite(error) => explain_reading(error, database),
+            other => other,
+        });
+    }
     let opened = connect(options, mode).and_then(|connection| {
         migrations::migrate(&connection, &options.table, mode, &LockWait::to_open(options.busy_timeout))?;
         Ok(connection)
@@ -32,6 +39,13 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
         OpenError::Sqlite(error) => explain(error, database),
         other => other,
     })
+}
+
+/// Takes the place of the write connection where nothing may be written.
+fn reader(options: &QueueOptions) -> Result<Connection, OpenError> {
+    let connection = read_only(&options.database)?;
+    migrations::migrate(&connection, &options.table, OpenMode::ReadOnly, &LockWait::to_open(options.busy_timeout))?;
+    Ok(connection)
 }
 
 /// A connection for checkpoints only.
@@ -60,12 +74,22 @@ fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
     match database.metadata() {
         Ok(found) if !found.is_file() => Err(OpenError::NotAFile { database }),
         Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(OpenError::NoAccess { directory: closed_directory(&database) })
+        }
         Err(_) => match database.parent() {
             Some(directory) if !directory.is_dir() => Err(OpenError::NoDirectory { directory: directory.to_owned() }),
-            _ if mode == OpenMode::Existing => Err(OpenError::NoDatabase { database }),
+            _ if mode != OpenMode::Create => Err(OpenError::NoDatabase { database }),
             _ => Ok(()),
         },
     }
+}
+
+/// The first directory in the path of a file that this user can't search.
+fn closed_directory(database: &Path) -> PathBuf {
+    let directories: Vec<&Path> = database.ancestors().skip(1).collect();
+    let closed = directories.iter().rev().find(|directory| access(**directory, Access::EXEC_OK).is_err());
+    closed.or(directories.first()).map_or_else(PathBuf::new, |directory| (*directory).to_owned())
 }
 
 fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenError> {
@@ -128,5 +152,18 @@ fn explain(error: rusqlite::Error, database: &Path) -> OpenError {
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy,
         _ => OpenError::Sqlite(error),
+    }
+}
+
+/// The same for a connection that only reads.
+fn explain_reading(error: rusqlite::Error, database: &Path) -> OpenError {
+    let refused = matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+    );
+    match refused.then(|| access(database, Access::READ_OK)) {
+        Some(Ok(())) => OpenError::NoLogIndex { database: database.to_owned() },
+        Some(Err(_)) => OpenError::Unreadable { database: database.to_owned() },
+        None => explain(error, database),
     }
 }

@@ -30,6 +30,37 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
+    /// This user can't search its directory.
+    #[error("this user may not look into `{}`, where the database is", .directory.display())]
+    NoAccess {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// This user can't read it.
+    #[error("this user may not read `{}`", .database.display())]
+    Unreadable {
+        /// The file.
+        database: PathBuf,
+    },
+    /// This user can read it, but there is no index of its log and this user can't create one.
+    #[error(
+        "this user may read `{}`, but only while another program has it open\n\
+         hint: run this while the daemon runs, or as a user who may write to the directory: SQLite needs the -wal and \
+         -shm files",
+        .database.display()
+    )]
+    NoLogIndex {
+        /// The file.
+        database: PathBuf,
+    },
+    /// An older jobq created the table, and this user can't migrate it.
+    #[error(
+        "queue `{table}` has an older version than this jobq reads\nhint: run this once as a user who may write the database"
+    )]
+    Older {
+        /// The queue's table.
+        table: TableName,
+    },
     /// It is a directory or a device.
     #[error("`{}` is not a file\nhint: `queue.database` names the file itself", .database.display())]
     NotAFile {

@@ -47,4 +47,6 @@ pub enum OpenMode {
     Create,
     /// Requires the file and the table to exist.
     Existing,
+    /// Requires both and only reads: every write is refused. For users who can't write the database.
+    ReadOnly,
 }

@@ -1,8 +1,7 @@
-//! Read-only connections beside the writer. Each call has its own snapshot and drops it: a snapshot that lives on keeps the
-//! log from being written back, and the log grows.
+//! Read-only connections. Each call has its own short snapshot: a long one would block checkpoints, and the log would grow.
 //!
-//! They have threads of their own. Those of the runtime may all be taken by guests that read from a dead file system,
-//! and leases are looked after by reading.
+//! They run on their own threads. Guests that read from a dead file system can block all threads of the runtime, and
+//! renewing leases needs reads.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +16,16 @@ use super::session::Session;
 use super::table_name::TableName;
 use crate::queue::StoreError;
 
-/// Reads at once; more wait for their turn.
+/// Reads that run at the same time. Others wait.
 const THREADS: usize = 2;
 
-type Call = Box<dyn FnOnce(&mut Desk) + Send>;
+type Call = Box<dyn FnOnce(&mut ReaderThread) + Send>;
 
-/// The way to the threads.
+/// A handle to the threads.
 pub(super) struct Readers {
     /// `None` once they are closed.
     calls: Mutex<Option<Sender<Call>>>,
-    /// Told when the last thread has ended, by all senders being gone.
+    /// Closed when the last thread has ended and dropped its sender.
     ended: tokio::sync::Mutex<tokio::sync::mpsc::Receiver<()>>,
 }
 
@@ -37,28 +36,28 @@ impl Readers {
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..THREADS {
             let (waiting, alive) = (Arc::clone(&waiting), alive.clone());
-            let mut desk = Desk { place: place.clone(), table: table.clone(), connection: None };
+            let mut reader = ReaderThread { place: place.clone(), table: table.clone(), connection: None };
             thread::Builder::new().name("jobq-reader".to_owned()).spawn(move || {
                 let _alive = alive;
                 while let Some(call) = next(&waiting) {
-                    call(&mut desk);
+                    call(&mut reader);
                 }
             })?;
         }
         Ok(Self { calls: Mutex::new(Some(calls)), ended: tokio::sync::Mutex::new(ended) })
     }
 
-    /// Runs `read` on one snapshot, away from the async threads.
+    /// Runs `read` in one snapshot on a reader thread.
     pub(super) async fn read<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Session<'_>) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call: Call = Box::new(move |desk| {
+        let call: Call = Box::new(move |reader| {
             if !reply.is_closed() {
-                // Whoever stopped waiting does not want to know.
-                let _ = reply.send(desk.read(read));
+                // Receiver dropped.
+                let _ = reply.send(reader.read(read));
             }
         });
         match lock(&self.calls).as_ref().map(|calls| calls.send(call)) {
@@ -68,7 +67,7 @@ impl Readers {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Lets reads that were asked for come to their end and begins no other.
+    /// Finishes the reads that are queued. Later ones fail.
     pub(super) async fn close(&self) {
         lock(&self.calls).take();
         while self.ended.lock().await.recv().await.is_some() {}
@@ -79,14 +78,14 @@ fn next(waiting: &Mutex<Receiver<Call>>) -> Option<Call> {
     lock(waiting).recv().ok()
 }
 
-/// A thread's side: its connection, opened when it is first needed and again after an error.
-struct Desk {
+/// A thread and its connection, which is opened on first use and again after an error.
+struct ReaderThread {
     place: Arc<DbFiles>,
     table: TableName,
     connection: Option<Connection>,
 }
 
-impl Desk {
+impl ReaderThread {
     fn read<T>(&mut self, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T, StoreError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,

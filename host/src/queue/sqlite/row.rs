@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Result, Row};
 
-use crate::queue::{Id, Job, JobRef, Lease, Status, Timestamp};
+use crate::queue::{Id, Job, JobRef, JobSummary, Lease, Status, Timestamp};
 
 /// The columns that [`job`] reads.
 macro_rules! job_columns {
@@ -39,6 +39,35 @@ pub(super) fn job(row: &Row<'_>) -> Result<Job> {
         lease_until: optional_instant(row, 17)?,
         worker: optional_text(row, 18)?,
         progress: progress(row, 19)?,
+    })
+}
+
+/// The columns that [`summary`] reads: nothing large.
+macro_rules! summary_columns {
+    () => {
+        "seq, id, type, status, priority, attempts, max_attempts, scheduled_at, started_at, completed_at, \
+         substr(error, 1, 300), lease, lease_until, worker, progress_percent, progress_message"
+    };
+}
+pub(super) use summary_columns;
+
+pub(super) fn summary(row: &Row<'_>) -> Result<JobSummary> {
+    Ok(JobSummary {
+        reference: reference(row, 0)?,
+        id: id(row, 1)?,
+        job_type: text(row, 2)?,
+        status: status(row, 3)?,
+        priority: row.get(4)?,
+        attempts: small(row, 5)?,
+        max_attempts: optional_small(row, 6)?,
+        scheduled_at: instant(row, 7)?,
+        started_at: optional_instant(row, 8)?,
+        completed_at: optional_instant(row, 9)?,
+        error: optional_text(row, 10)?,
+        lease: row.get(11)?,
+        lease_until: optional_instant(row, 12)?,
+        worker: optional_text(row, 13)?,
+        progress: progress(row, 14)?,
     })
 }
 

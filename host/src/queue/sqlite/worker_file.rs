@@ -211,6 +211,15 @@ impl FoundFile {
         }
     }
 
+    /// Whether neither the worker nor a process that found it dead holds the lock. Several processes can ask at once.
+    pub(super) fn is_unlocked(&self) -> io::Result<bool> {
+        match self.file.try_lock_shared() {
+            Ok(()) => Ok(is_at(&self.path, &self.file)),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// All complete notes.
     pub(super) fn notes(&self) -> io::Result<Notes> {
         let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(usize::MAX);

@@ -139,6 +139,15 @@ impl Workers {
         }
     }
 
+    /// Whether a worker is proved dead. Doesn't keep others from taking its lock.
+    pub(super) fn is_dead(&self, worker: &str) -> bool {
+        if self.own().contains_key(worker) {
+            return false;
+        }
+        let Ok(Some(file)) = FoundFile::open(self.path_of(worker)) else { return false };
+        file.header.worker == worker && self.is_of_this_boot(&file) && file.is_unlocked().unwrap_or(false)
+    }
+
     /// The attempts that a worker, live or dead, has started; `None` if its file is no proof.
     pub(super) fn notes_of(&self, worker: &str) -> Option<Notes> {
         let file = FoundFile::open(self.path_of(worker)).ok().flatten()?;

@@ -48,6 +48,9 @@ pub(super) fn migrate(
     if missing(&snapshot, table, mode)?.is_empty() {
         return Ok(());
     }
+    if mode == OpenMode::ReadOnly {
+        return Err(OpenError::Older { table: table.clone() });
+    }
     drop(snapshot);
     let transaction = lock_wait.retry(|| Transaction::new_unchecked(connection, TransactionBehavior::Immediate))?;
     let missing = missing(&transaction, table, mode)?;
@@ -63,7 +66,9 @@ pub(super) fn migrate(
 fn missing(connection: &Connection, table: &TableName, mode: OpenMode) -> Result<&'static [&'static str], OpenError> {
     let version = match (table_state(connection, table)?, mode) {
         (TableState::Missing, OpenMode::Create) => 0,
-        (TableState::Missing, OpenMode::Existing) => return Err(OpenError::NoTable { table: table.clone() }),
+        (TableState::Missing, OpenMode::Existing | OpenMode::ReadOnly) => {
+            return Err(OpenError::NoTable { table: table.clone() });
+        }
         (TableState::Foreign, _) => return Err(OpenError::ForeignTable { table: table.clone() }),
         (TableState::Dropped, _) => return Err(OpenError::DroppedTable { table: table.clone() }),
         (TableState::Queue(version), _) => version,
