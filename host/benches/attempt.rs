@@ -8,7 +8,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
-use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap};
+use jobq::sandbox::{
+    AttemptHandle, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions,
+};
 use jobq::worker::{Rule, decide};
 
 fn decision(criterion: &mut Criterion) {
@@ -40,8 +42,8 @@ fn instance(criterion: &mut Criterion) {
             max_attempts: 3,
         };
         let run = async || {
-            let (tap, follow_ups) = (Arc::new(Tap::default()), Arc::new(Nobody));
-            sandbox.run(version.plugin(), call.clone(), &rule.limits, &rule.grants, tap, follow_ups).await
+            let (handle, follow_ups) = (Arc::new(AttemptHandle::default()), Arc::new(Nobody));
+            sandbox.run(version.plugin(), call.clone(), &rule.limits, &rule.grants, handle, follow_ups).await
         };
         let report = runtime.block_on(run());
         assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{name}: {report:?}");

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::plugins::{Entry, Registry, State, Version};
 use crate::queue::{Digest, PluginReport, Timestamp};
-use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Sandbox, Tap};
+use crate::sandbox::{AttemptHandle, AttemptReport, Call, FollowUps, Grants, Limits, Sandbox};
 
 /// Who handles which job type, now.
 pub trait Handlers: Send + Sync + 'static {
@@ -37,9 +37,9 @@ pub trait Handler: Send + Sync {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report;
+    ) -> AttemptReport;
 
     /// The `.wasm` it is; `None` for what is no plugin.
     fn digest(&self) -> Option<Digest>;
@@ -89,10 +89,10 @@ impl Handler for Plugin {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
-        self.sandbox.run(self.version.start(), call, limits, grants, tap, follow_ups).await
+    ) -> AttemptReport {
+        self.sandbox.run(self.version.start(), call, limits, grants, handle, follow_ups).await
     }
 
     fn digest(&self) -> Option<Digest> {

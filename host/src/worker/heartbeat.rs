@@ -10,7 +10,7 @@ use super::machine::heartbeat::{Beat, Heartbeat};
 use super::pool::Shared;
 use super::{WorkerOptions, reaper};
 use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
-use crate::sandbox::{Line, Source, Tap};
+use crate::sandbox::{AttemptHandle, Line, Source};
 
 /// How long a handler may go on after its job was cancelled.
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
@@ -88,13 +88,13 @@ async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Re
 
 /// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
 fn end(shared: &Shared, stale: &StaleLease) {
-    let Some(tap) = shared.leases().lost(&stale.lease) else { return };
+    let Some(handle) = shared.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
-        tap.stop();
-    } else if tap.cancel() {
+        handle.stop();
+    } else if handle.cancel() {
         tokio::spawn(async move {
             tokio::time::sleep(GRACE_AFTER_CANCEL).await;
-            tap.stop();
+            handle.stop();
         });
     }
 }
@@ -104,7 +104,11 @@ async fn listen(shared: &Shared) {
     let heard: Vec<Progress> = shared
         .leases()
         .running()
-        .map(|(lease, tap)| Progress { lease: lease.clone(), lines: lines(tap), progress: tap.take_progress() })
+        .map(|(lease, handle)| Progress {
+            lease: lease.clone(),
+            lines: lines(handle),
+            progress: handle.take_progress(),
+        })
         .filter(|said| !said.lines.is_empty() || said.progress.is_some())
         .collect();
     if heard.is_empty() {
@@ -117,8 +121,8 @@ async fn listen(shared: &Shared) {
 }
 
 /// Takes what a guest has logged, as the store keeps it.
-pub(super) fn lines(tap: &Tap) -> Vec<LogLine> {
-    tap.take_lines().into_iter().map(log_line).collect()
+pub(super) fn lines(handle: &AttemptHandle) -> Vec<LogLine> {
+    handle.take_lines().into_iter().map(log_line).collect()
 }
 
 fn log_line(line: Line) -> LogLine {

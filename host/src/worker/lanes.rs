@@ -12,7 +12,7 @@ use std::task::Poll;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::sandbox::Tap;
+use crate::sandbox::AttemptHandle;
 
 /// How far long computations stand back: where all want the cores, a thread of theirs gets a third of what another gets.
 const NICE: i32 = 5;
@@ -26,11 +26,11 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Runs `attempt`, whose guest is heard through `tap`, to its end.
-    pub(super) async fn run(&self, tap: &Tap, attempt: impl Future<Output = ()> + Send + 'static) {
+    pub(super) async fn run(&self, handle: &AttemptHandle, attempt: impl Future<Output = ()> + Send + 'static) {
         let mut attempt = Box::pin(attempt);
         let has_ended = poll_fn(|context| match attempt.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending if tap.has_computed_long() => Poll::Ready(false),
+            Poll::Pending if handle.has_computed_long() => Poll::Ready(false),
             Poll::Pending => Poll::Pending,
         });
         if has_ended.await {
@@ -77,15 +77,15 @@ mod tests {
     use super::*;
 
     async fn threads_of(ticks: usize) -> (ThreadId, ThreadId) {
-        let (lanes, tap, (told, heard)) = (Lanes::default(), Arc::new(Tap::default()), mpsc::channel());
-        let guest = tap.clone();
+        let (lanes, handle, (told, heard)) = (Lanes::default(), Arc::new(AttemptHandle::default()), mpsc::channel());
+        let guest = handle.clone();
         let attempt = async move {
             told.send(std::thread::current().id()).unwrap();
             (0..ticks).for_each(|_| guest.tick());
             tokio::task::yield_now().await;
             told.send(std::thread::current().id()).unwrap();
         };
-        lanes.run(&tap, attempt).await;
+        lanes.run(&handle, attempt).await;
         (heard.recv().unwrap(), heard.recv().unwrap())
     }
 

@@ -16,7 +16,7 @@ use super::machine::leases::Leases;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
 use super::{Handlers, Rules, WorkerOptions, cleaner, heartbeat, presence};
 use crate::queue::{ChangeCursor, Store, StoreError, Timestamp, WorkerName};
-use crate::sandbox::Tap;
+use crate::sandbox::AttemptHandle;
 
 /// The pause after a look for changes that failed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) rules: ArcSwap<Rules>,
-    leases: Mutex<Leases<Arc<Tap>>>,
+    leases: Mutex<Leases<Arc<AttemptHandle>>>,
     pub(super) attempts: TaskTracker,
     pub(super) lanes: Lanes,
     pub(super) recorded: AtomicU64,
@@ -76,7 +76,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<Tap>>> {
+    pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<AttemptHandle>>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,7 +185,7 @@ impl Pool {
                 () = tokio::time::sleep_until(wake_at.into()) => Event::Tick,
             };
             if machine.on(event, Instant::now()) == Action::StopGuests {
-                shared.leases().close().into_iter().for_each(|tap| tap.stop());
+                shared.leases().close().into_iter().for_each(|handle| handle.stop());
             }
         }
         self.chores_over.cancel();

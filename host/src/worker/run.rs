@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::attempt::{Verdict, decide};
+use super::attempt::{AttemptEnd, decide};
 use super::dispatcher::Report;
 use super::follow_up::Outbox;
 use super::machine::dispatch::Event;
@@ -12,22 +12,25 @@ use super::machine::leases::Start;
 use super::pool::Shared;
 use super::{Handler, Rule, heartbeat, release};
 use crate::queue::{AttemptFailure, Claimed, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
-use crate::sandbox::{self, Call, Limits, Tap};
+use crate::sandbox::{AttemptHandle, Call, GuestOutcome, Limits};
 
 /// The longest pause between two tries to write down how an attempt ended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long an attempt keeps its slot when the host had no room for its guest.
+const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Runs the handler of a leased job and records how it ended, where there is room for one of its length.
 pub(super) async fn attempt(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>) {
-    let tap = Arc::new(Tap::default());
-    let attempt = run_and_record(shared.clone(), job, handler, tap.clone());
-    shared.lanes.run(&tap, attempt).await;
+    let handle = Arc::new(AttemptHandle::default());
+    let attempt = run_and_record(shared.clone(), job, handler, handle.clone());
+    shared.lanes.run(&handle, attempt).await;
 }
 
-async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>, tap: Arc<Tap>) {
+async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Handler>, handle: Arc<AttemptHandle>) {
     let mut slot = Slot { shared: &shared, job: &job, started: None };
     let _lease = Held { shared: &shared, lease: &job.lease };
-    let start = shared.leases().start(&job.lease, &tap, Instant::now());
+    let start = shared.leases().start(&job.lease, &handle, Instant::now());
     match start {
         Start::Go => slot.started = Some(Instant::now()),
         Start::Lost => return,
@@ -40,25 +43,31 @@ async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Hand
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(shared.store.clone(), rules.clone(), job.lease.clone()));
-    let (end, receipt) = run(&job, &*handler, rule, tap, outbox.clone()).await;
+    let (outcome, receipt) = run(&job, &*handler, rule, handle.clone(), outbox.clone()).await;
+    if let GuestOutcome::HostShortage(reason) = &outcome {
+        let (id, job_type) = (&job.id, &job.job_type);
+        tracing::warn!("job {id} of type `{job_type}` runs again later, without counting this attempt: {reason}");
+        // Whatever is short comes back sooner if fewer guests ask for it.
+        _ = tokio::time::timeout(SHORTAGE_PAUSE, handle.wait_for_stop()).await;
+    }
     drop(slot);
-    let verdict = decide(end, job.attempt, job.max_attempts, rule, fastrand::f64());
-    record(&shared, receipt, verdict, outbox.take()).await;
+    let end = decide(outcome, job.attempt, job.max_attempts, rule, fastrand::f64());
+    record(&shared, receipt, end, outbox.take()).await;
 }
 
 async fn run(
     job: &Claimed,
     handler: &dyn Handler,
     rule: &Rule,
-    tap: Arc<Tap>,
+    handle: Arc<AttemptHandle>,
     outbox: Arc<Outbox>,
-) -> (sandbox::GuestOutcome, Receipt) {
+) -> (GuestOutcome, Receipt) {
     let mut receipt = Receipt::of(job, Duration::ZERO);
     let payload = match &job.payload {
         Ok(payload) => payload.clone(),
         Err(error) => {
             let message = format!("the payload is not UTF-8 text and no handler can be given it: {error}");
-            return (sandbox::GuestOutcome::Failed { message, after: None }, receipt);
+            return (GuestOutcome::Failed { message, after: None }, receipt);
         }
     };
     let call = Call {
@@ -69,12 +78,12 @@ async fn run(
         max_attempts: job.max_attempts.unwrap_or(rule.policy.max_attempts),
     };
     let limits = limits(job, rule);
-    let report = handler.run(call, &limits, &rule.grants, tap.clone(), outbox).await;
+    let report = handler.run(call, &limits, &rule.grants, handle.clone(), outbox).await;
     receipt.duration = report.duration;
     receipt.fuel = report.fuel;
     receipt.peak_memory = Some(report.peak_memory).filter(|peak| *peak > 0);
     receipt.digest = handler.digest();
-    receipt.lines = heartbeat::lines(&tap);
+    receipt.lines = heartbeat::lines(&handle);
     (report.outcome, receipt)
 }
 
@@ -85,10 +94,10 @@ fn limits(job: &Claimed, rule: &Rule) -> Limits {
 }
 
 /// Writes down how an attempt ended; as long as the disk or a lock stands in the way, again and again.
-async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_ups: Vec<NewJob>) {
+async fn record(shared: &Shared, receipt: Receipt, mut end: AttemptEnd, follow_ups: Vec<NewJob>) {
     let mut pause = Duration::from_millis(50);
     loop {
-        match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
+        match write(shared, receipt.clone(), end.clone(), follow_ups.clone()).await {
             Ok(Recorded::Yes) => {
                 shared.store.ended(&receipt.lease);
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
@@ -100,9 +109,9 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
                 tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
                 return;
             }
-            Err(StoreError::Refused(reason)) if matches!(verdict, Verdict::Complete(_)) => {
+            Err(StoreError::Refused(reason)) if matches!(end, AttemptEnd::Complete(_)) => {
                 let error = format!("the result cannot be stored: {reason}");
-                verdict = Verdict::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: Next::Dead });
+                end = AttemptEnd::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: Next::Dead });
             }
             Err(error) if error.is_transient() => {
                 tracing::warn!("cannot record how attempt {:?} ended, trying again: {error}", receipt.lease);
@@ -118,15 +127,15 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
     }
 }
 
-/// The one step from a verdict to the store.
+/// Makes the store call that ends the attempt.
 async fn write(
     shared: &Shared,
     receipt: Receipt,
-    verdict: Verdict,
+    end: AttemptEnd,
     follow_ups: Vec<NewJob>,
 ) -> Result<Recorded, StoreError> {
-    match verdict {
-        Verdict::Complete(result) => {
+    match end {
+        AttemptEnd::Complete(result) => {
             let work = !follow_ups.is_empty();
             let recorded = shared.store.complete(receipt, result, follow_ups).await?;
             if work {
@@ -134,9 +143,9 @@ async fn write(
             }
             Ok(recorded)
         }
-        Verdict::Fail(failure) => shared.store.fail(receipt, failure).await,
-        Verdict::Snooze(delay) => shared.store.snooze(receipt, delay).await,
-        Verdict::GiveBack => shared.store.give_back(receipt).await,
+        AttemptEnd::Fail(failure) => shared.store.fail(receipt, failure).await,
+        AttemptEnd::Snooze(delay) => shared.store.snooze(receipt, delay).await,
+        AttemptEnd::GiveBack => shared.store.give_back(receipt).await,
     }
 }
 

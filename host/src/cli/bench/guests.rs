@@ -15,7 +15,7 @@ use super::subject::Subject;
 use crate::cli::exit::{Code, Failure};
 use crate::plugins::{self, Cache, Registry, Source, State, Version, load_file};
 use crate::queue::Id;
-use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, Tap};
+use crate::sandbox::{self, AttemptHandle, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox};
 use crate::worker::{Handlers, PluginHandlers, Rule, WorkerOptions};
 
 /// The longest that the sandbox is measured alone.
@@ -85,9 +85,10 @@ impl Guests {
     /// When it does not complete.
     pub(super) async fn rehearse(&self, subject: &Subject, rule: &Rule) -> anyhow::Result<()> {
         let version = self.await_service(subject).await?;
-        let tap = Arc::new(Tap::default());
+        let handle = Arc::new(AttemptHandle::default());
         let call = call(subject);
-        let report = self.sandbox.run(version.plugin(), call, &rule.limits, &rule.grants, tap, Arc::new(Nowhere)).await;
+        let report =
+            self.sandbox.run(version.plugin(), call, &rule.limits, &rule.grants, handle, Arc::new(Nowhere)).await;
         let words = match report.outcome {
             GuestOutcome::Completed(_) => return Ok(()),
             GuestOutcome::Failed { message, .. } => format!("it failed: {message}"),
@@ -95,6 +96,7 @@ impl Guests {
             GuestOutcome::Snoozed(delay) => format!("it asked to be called again after {delay:?}"),
             GuestOutcome::Trapped(story) => format!("it trapped: {story}"),
             GuestOutcome::TimedOut(story) | GuestOutcome::OutOfFuel(story) | GuestOutcome::OutOfMemory(story) => story,
+            GuestOutcome::HostShortage(message) => message,
             GuestOutcome::Stopped => "it was stopped".to_owned(),
         };
         let message = format!("the handler of `{}` does not complete this payload: {words}", subject.job_type);
@@ -113,9 +115,9 @@ impl Guests {
             let (call, done) = (call.clone(), done.clone());
             tasks.spawn(async move {
                 while started.elapsed() < SPAN && done.load(Ordering::Relaxed) < runs {
-                    let (tap, nowhere) = (Arc::new(Tap::default()), Arc::new(Nowhere));
+                    let (handle, nowhere) = (Arc::new(AttemptHandle::default()), Arc::new(Nowhere));
                     let (limits, grants) = (&rule.limits, &rule.grants);
-                    sandbox.run(version.plugin(), call.clone(), limits, grants, tap, nowhere).await;
+                    sandbox.run(version.plugin(), call.clone(), limits, grants, handle, nowhere).await;
                     done.fetch_add(1, Ordering::Relaxed);
                 }
             });

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::subject::Subject;
 use crate::queue::{Digest, JobType, NewJob, Payload, PluginReport};
-use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Tap};
+use crate::sandbox::{AttemptHandle, AttemptReport, Call, FollowUps, Grants, Limits};
 use crate::worker::{Handler, Handlers};
 
 /// A component that logs a word and returns (source: `tests/guests/wat/first_word.wat`).
@@ -112,14 +112,14 @@ impl Handler for Observed {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
+    ) -> AttemptReport {
         let inside = self.seen.inside.fetch_add(1, Ordering::Relaxed) + 1;
         self.seen.most.fetch_max(inside, Ordering::Relaxed);
         let report = match call.payload.parse().map(Duration::from_nanos) {
-            Ok(made) => self.time(made, call, limits, grants, &tap, follow_ups).await,
-            Err(_) => self.handler.run(call, limits, grants, tap, follow_ups).await,
+            Ok(made) => self.time(made, call, limits, grants, &handle, follow_ups).await,
+            Err(_) => self.handler.run(call, limits, grants, handle, follow_ups).await,
         };
         self.seen.inside.fetch_sub(1, Ordering::Relaxed);
         report
@@ -139,17 +139,17 @@ impl Observed {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: &Tap,
+        handle: &AttemptHandle,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
-        let own = Arc::new(Tap::default());
+    ) -> AttemptReport {
+        let own = Arc::new(AttemptHandle::default());
         let report = self.handler.run(call, limits, grants, own.clone(), follow_ups).await;
         let lines = own.take_lines();
         if let Some(first) = lines.first() {
             let heard = first.time.duration_since(UNIX_EPOCH).unwrap_or_default();
             self.seen.times().push(heard.saturating_sub(made));
         }
-        lines.into_iter().for_each(|line| tap.push(line));
+        lines.into_iter().for_each(|line| handle.push(line));
         report
     }
 }

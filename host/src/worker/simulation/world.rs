@@ -16,7 +16,7 @@ use crate::queue::{
     Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
 use crate::sandbox::GuestOutcome as End;
-use crate::worker::attempt::{Verdict, decide};
+use crate::worker::attempt::{AttemptEnd, decide};
 use crate::worker::machine::dispatch::{Action, Dispatch, Event};
 use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
@@ -46,7 +46,7 @@ enum Call {
     StaleLease(Vec<Lease>),
     /// Whether expired leases are judged too.
     Rescue(bool),
-    End(Box<Claimed>, Verdict),
+    End(Box<Claimed>, AttemptEnd),
     Release(Vec<Lease>),
 }
 
@@ -56,7 +56,7 @@ enum Answer {
     Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
     StaleLease(Option<Vec<StaleLease>>),
     Rescue(Option<usize>),
-    End(Box<Claimed>, Verdict, bool),
+    End(Box<Claimed>, AttemptEnd, bool),
     Release(Vec<Lease>, bool),
 }
 
@@ -731,7 +731,7 @@ impl<'s> World<'s> {
                     self.end(&job, &verdict, now);
                 }
                 // A job that is completed makes no work, so nobody needs to be told.
-                let makes_work = !matches!(verdict, Verdict::Complete(_));
+                let makes_work = !matches!(verdict, AttemptEnd::Complete(_));
                 (Answer::End(job, verdict, heard), runs && makes_work)
             }
             Call::Release(leases) => {
@@ -743,15 +743,15 @@ impl<'s> World<'s> {
         })
     }
 
-    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> Recorded {
+    fn end(&mut self, job: &Claimed, verdict: &AttemptEnd, now: Timestamp) -> Recorded {
         let receipt = Receipt::of(job, Duration::ZERO);
         match verdict {
-            Verdict::Complete(result) => {
+            AttemptEnd::Complete(result) => {
                 self.table.complete(receipt, result.clone(), Vec::new(), now).expect("no follow-up is refused")
             }
-            Verdict::Fail(failure) => self.table.fail(receipt, failure.clone(), now),
-            Verdict::Snooze(delay) => self.table.snooze(receipt, *delay, now),
-            Verdict::GiveBack => self.table.give_back(receipt, now),
+            AttemptEnd::Fail(failure) => self.table.fail(receipt, failure.clone(), now),
+            AttemptEnd::Snooze(delay) => self.table.snooze(receipt, *delay, now),
+            AttemptEnd::GiveBack => self.table.give_back(receipt, now),
         }
     }
 
