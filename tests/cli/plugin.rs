@@ -99,6 +99,6 @@ fn native_code_in_the_plugin_directory_is_reported_and_never_run() {
     home.plugin_bytes("fake", b"\x7fELF\x02\x01\x01");
     let said = home.jobq(&["check"]);
     assert_eq!(said.code, 5);
-    assert!(said.stdout.contains("note: `fast.cwasm` serves nothing: native code is never taken"), "{}", said.stdout);
+    assert!(said.stdout.contains("note: `fast.cwasm` serves nothing: native code is never loaded"), "{}", said.stdout);
     assert!(said.stdout.contains("plugin `fake.wasm` of type `fake`: this is native code"), "{}", said.stdout);
 }

@@ -44,7 +44,7 @@ fn a_file_that_does_not_load_leaves_the_old_version_serving_and_says_why() {
         let said = home.jobq(&["enqueue", "e", "[1]", "--wait=100s"]);
         assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"));
     }
-    daemon.await_line("the version before it goes on serving");
+    daemon.await_line("the previous version keeps serving");
     home.plugin_bytes("e", &good);
     home.await_plugin("e", "serving");
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status != 'completed'"), 0);
@@ -227,7 +227,7 @@ fn a_type_with_a_new_file_is_served_by_the_old_one_until_the_new_one_loads() {
         assert!(row["digest"].is_string(), "the version before serves: {row}");
         assert_eq!(result(&home, "t"), one);
     }
-    daemon.await_line("plugin `later.wasm` is not there: the version before it goes on serving");
+    daemon.await_line("plugin `later.wasm` does not exist: the previous version keeps serving");
     name("two");
     daemon.signal("HUP");
     eventually("the new file", || (home.await_plugin("t", "serving")["file"] == "two.wasm").then_some(()));

@@ -11,7 +11,7 @@ use super::output::{self, Format};
 use super::plugin::needs;
 use super::terminal;
 use crate::config::{self, Look, Problem, Settings, Written};
-use crate::plugins::{Cache, Version, load_file};
+use crate::plugins::{Cache, Version, ignored, load_file};
 use crate::queue::JobType;
 use crate::sandbox::{self, Sandbox};
 use crate::worker::Serve;
@@ -109,14 +109,15 @@ fn look_around(settings: &Settings) -> anyhow::Result<Findings> {
     check_directories(settings, &written, &mut findings);
     check_plugins(settings, &written, &mut findings)?;
     stray(settings, &written, &mut findings);
-    native(settings, &mut findings);
+    ignored_files(settings, &mut findings);
     unknown_types(settings, &written, &mut findings);
     Ok(findings)
 }
 
 fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings) -> anyhow::Result<()> {
     let sandbox = Sandbox::new(sandbox::SandboxOptions { slots: 1, max_memory: settings.max_memory() })?;
-    let cache = Cache::open(&settings.plugins.cache_dir);
+    let cache = Cache::open_quietly(&settings.plugins.cache_dir);
+    findings.notes.extend(cache.problem().map(str::to_owned));
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
     for name in known_types(settings) {
         let rule = settings.worker.rules.of(&name);
@@ -224,15 +225,9 @@ fn stray(settings: &Settings, written: &Written, findings: &mut Findings) {
     }
 }
 
-/// Compiled code that somebody expects to be run.
-fn native(settings: &Settings, findings: &mut Findings) {
-    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut native: Vec<_> = names.filter(|name| name.ends_with(".cwasm")).collect();
-    native.sort();
-    findings.notes.extend(native.iter().map(|name| {
-        format!("`{name}` serves nothing: native code is never taken from the plugin directory, only the .wasm it was made from")
-    }));
+/// Files that look like plugins and are never loaded.
+fn ignored_files(settings: &Settings, findings: &mut Findings) {
+    findings.notes.extend(ignored(&settings.plugins.dir).iter().map(ToString::to_string));
 }
 
 fn check_directories(settings: &Settings, written: &Written, findings: &mut Findings) {

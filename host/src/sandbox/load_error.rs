@@ -124,7 +124,7 @@ pub enum LoadError {
 impl LoadError {
     /// Whether the system refused to make code executable: because of `prctl(PR_SET_MDWE)`, a seccomp filter, SELinux, or
     /// a file system mounted `noexec`.
-    pub fn forbids_execution(error: &wasmtime::Error) -> bool {
+    fn forbids_execution(error: &wasmtime::Error) -> bool {
         let errno = error.downcast_ref::<Errno>();
         errno.is_some_and(|errno| matches!(*errno, Errno::ACCESS | Errno::PERM))
             && format!("{error:#}").contains("unable to make memory executable")
