@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -101,4 +101,34 @@ fn native_code_in_the_plugin_directory_is_reported_and_never_run() {
     assert_eq!(said.code, 5);
     assert!(said.stdout.contains("note: `fast.cwasm` serves nothing: native code is never loaded"), "{}", said.stdout);
     assert!(said.stdout.contains("plugin `fake.wasm` of type `fake`: this is native code"), "{}", said.stdout);
+}
+
+/// Runs a command with executable memory forbidden as by `MemoryDenyWriteExecute`; exits with 99 if the system can't do that.
+const FORBID_EXECUTABLE_MEMORY: &str = "\
+import ctypes, os, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0: sys.exit(99)
+os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn a_system_that_forbids_executable_memory_is_named_as_the_reason() {
+    let home = Home::new("");
+    let guest = guest("echo").display().to_string();
+    let args = ["-c", FORBID_EXECUTABLE_MEMORY, env!("CARGO_BIN_EXE_jobq"), "plugin", "run", &guest, "1"];
+    let Ok(output) = Command::new("python3").args(args).current_dir(home.path("")).output() else { return };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(99) {
+        assert_eq!(output.status.code(), Some(5), "{stderr}");
+        assert!(stderr.contains("forbids executable memory") && !stderr.contains("not valid"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_cache_directory_that_cannot_be_used_is_noted_by_check() {
+    let home = Home::new("");
+    fs::write(home.path("jobq.toml"), "[plugins]\ncache_dir = \"file/cache\"\n").unwrap();
+    fs::write(home.path("file"), "").unwrap();
+    home.plugin("e", "echo");
+    let check = home.jobq(&["check"]);
+    assert!(check.stdout.contains("note: compiled plugins are not cached in "), "{}", check.stdout);
+    assert!(check.stdout.contains("so they are compiled at every start: "), "{}", check.stdout);
 }

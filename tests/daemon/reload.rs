@@ -1,6 +1,8 @@
 //! Plugins that are added, changed, broken and removed while jobs run (I10).
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::home::{Home, eventually, guest};
 
@@ -56,12 +58,14 @@ fn files_that_cannot_be_plugins_are_reported_and_block_nothing() {
     let home = Home::new("");
     home.plugin("echo", "echo").plugin_bytes("native", b"\x7fELF\x02\x01\x01");
     fs::write(home.path("plugins/fast.cwasm"), "\x7fELF").unwrap();
+    fs::copy(guest("echo"), home.path("plugins/shout.WASM")).unwrap();
+    fs::copy(guest("echo"), home.path("plugins").join(OsStr::from_bytes(b"caf\xe9.wasm"))).unwrap();
     fs::create_dir(home.path("plugins/dir.wasm")).unwrap();
     std::os::unix::fs::symlink("loop.wasm", home.path("plugins/loop.wasm")).unwrap();
     fs::File::create(home.path("plugins/large.wasm")).unwrap().set_len(300 << 20).unwrap();
     let made = std::process::Command::new("mkfifo").arg(home.path("plugins/pipe.wasm")).status().unwrap();
     assert!(made.success());
-    let daemon = home.daemon();
+    let mut daemon = home.daemon();
     let said = home.jobq(&["enqueue", "echo", "[1]", "--wait=100s"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}");
     for (name, why) in [
@@ -76,6 +80,16 @@ fn files_that_cannot_be_plugins_are_reported_and_block_nothing() {
     }
     let said = home.jobq(&["plugin", "list"]);
     assert!(!said.stdout.contains("fast"), "{}", said.stdout);
+    let check = home.jobq(&["check"]).stdout;
+    for (file, reason) in [
+        ("fast.cwasm", "native code is never loaded"),
+        ("shout.WASM", "its name has to end in `.wasm`"),
+        (r"caf\xe9.wasm", "its name is not UTF-8"),
+    ] {
+        let line = format!("`{file}` serves nothing: {reason}");
+        assert!(check.contains(&line), "{check}");
+        daemon.await_line(&line);
+    }
     daemon.stop();
 }
 

@@ -58,10 +58,10 @@ async fn a_follow_up_of_another_type_is_denied_with_the_setting_that_would_allow
 #[tokio::test]
 async fn an_attempt_may_enqueue_at_most_a_thousand_jobs() {
     let run = following(&["report"], &json!({"jobs": [{"type": "report"}], "count": 1002}));
-    let fates = results(&run).await;
-    assert!(fates[999].get("id").is_some(), "{:?}", fates[999]);
-    for fate in &fates[1000..] {
-        assert_eq!(*fate, json!({"denied": "one attempt may enqueue at most 1000 follow-up jobs"}));
+    let enqueued = results(&run).await;
+    assert!(enqueued[999].get("id").is_some(), "{:?}", enqueued[999]);
+    for follow_up in &enqueued[1000..] {
+        assert_eq!(*follow_up, json!({"denied": "one attempt may enqueue at most 1000 follow-up jobs"}));
     }
     assert_eq!(run.follow_ups.0.lock().expect("not poisoned").len(), 1000);
 }
@@ -70,8 +70,8 @@ async fn an_attempt_may_enqueue_at_most_a_thousand_jobs() {
 async fn the_follow_ups_of_an_attempt_have_a_total_size_limit() {
     let payload = format!("\"{}\"", "x".repeat(1_000_000));
     let run = following(&["report"], &json!({"jobs": [{"type": "report", "payload": payload}], "count": 18}));
-    let fates = results(&run).await;
-    let passed = fates.iter().filter(|fate| fate.get("id").is_some()).count();
+    let enqueued = results(&run).await;
+    let passed = enqueued.iter().filter(|follow_up| follow_up.get("id").is_some()).count();
     assert_eq!(passed, 16);
-    assert_eq!(fates[16], json!({"denied": "the follow-up jobs of one attempt may have 16.0 MiB together"}));
+    assert_eq!(enqueued[16], json!({"denied": "the follow-up jobs of one attempt may have 16.0 MiB in total"}));
 }

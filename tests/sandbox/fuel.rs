@@ -14,7 +14,7 @@ async fn a_guest_without_fuel_is_stopped() {
     run.limits.fuel = Some(10_000_000);
     let (report, _) = run.beside_a_neighbour().await;
     let GuestOutcome::OutOfFuel(text) = &report.outcome else { panic!("{report:?}") };
-    assert!(text.contains("its fuel of 10000000 here:\n  at "), "{text}");
+    assert!(text.contains("its fuel of 10000000:\n  at "), "{text}");
     assert_eq!(report.fuel, Some(10_000_000));
 }
 

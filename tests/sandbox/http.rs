@@ -458,7 +458,7 @@ async fn the_connections_of_one_attempt_are_limited() {
     let refused = answers.iter().filter(|answer| answer["error"] == "ErrorCode::ConnectionLimitReached").count();
     assert_eq!((refused, server.connections()), (6, 64));
     let lines = run.handle.take_lines();
-    assert!(lines.len() == 1 && lines[0].message.contains("64 connections at once"), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].message.contains("64 connections open at once"), "{lines:?}");
     server.connection_is_closed().await;
 }
 

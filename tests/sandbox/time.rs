@@ -49,7 +49,7 @@ async fn a_loop_in_the_allocator_is_stopped() {
 #[tokio::test]
 async fn a_guest_that_sleeps_in_the_host_is_stopped() {
     let (report, _) = Run::guest("sleep", r#"{"ms":600000}"#).timeout(LIMIT).beside_a_neighbour().await;
-    assert_timed_out(&report.outcome, "waiting inside a call of the host");
+    assert_timed_out(&report.outcome, "while it waited in a call to the host");
     assert!(report.duration >= LIMIT);
 }
 

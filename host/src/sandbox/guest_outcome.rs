@@ -227,14 +227,14 @@ impl EndedAttempt<'_> {
         let limit = humantime::format_duration(self.limits.timeout);
         let place = match self.frames {
             "" => " while it waited in a call to the host".into(),
-            frames => format!(" here:{frames}"),
+            frames => format!(":{frames}"),
         };
-        GuestOutcome::TimedOut(format!("stopped at its time limit of {limit}{place}"))
+        GuestOutcome::TimedOut(format!("it reached its time limit of {limit}{place}"))
     }
 
     fn out_of_fuel(&self) -> GuestOutcome {
         let limit = self.limits.fuel.unwrap_or(u64::MAX);
-        GuestOutcome::OutOfFuel(format!("used up its fuel of {limit} here:{}", self.frames))
+        GuestOutcome::OutOfFuel(format!("it used up its fuel of {limit}:{}", self.frames))
     }
 
     /// A handler that called `exit` instead of returning.

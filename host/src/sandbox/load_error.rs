@@ -162,3 +162,21 @@ fn exported(exports: &[String]) -> String {
         some => format!("it exports `{}`", some.join("`, `")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forbidden_executable_memory_is_not_blamed_on_the_file() {
+        let refused = |errno: Errno| wasmtime::Error::from(errno).context("unable to make memory executable");
+        for errno in [Errno::ACCESS, Errno::PERM] {
+            let message = LoadError::from_compile(refused(errno)).to_string();
+            assert!(
+                message.contains("forbids executable memory") && message.contains("MemoryDenyWriteExecute"),
+                "{message}"
+            );
+        }
+        assert!(matches!(LoadError::from_compile(Errno::ACCESS.into()), LoadError::Invalid(_)));
+    }
+}

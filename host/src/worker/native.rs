@@ -184,7 +184,7 @@ impl Handler for Native {
             },
             () = tokio::time::sleep_until(deadline.into()) => {
                 let limit = humantime::format_duration(limits.timeout);
-                GuestOutcome::TimedOut(format!("stopped at its time limit of {limit}"))
+                GuestOutcome::TimedOut(format!("it reached its time limit of {limit}"))
             }
             () = handle.wait_for_stop() => GuestOutcome::Stopped,
         };
