@@ -1,6 +1,7 @@
 //! The command line from outside: what it prints, on which stream, and its exit codes.
 
 mod bench;
+mod check;
 mod closed;
 mod demo;
 mod docs;

@@ -43,6 +43,21 @@ fn list_is_newest_first_and_filters() {
 }
 
 #[test]
+fn a_job_is_found_by_the_beginning_of_its_id() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let id = home.enqueue("echo", "1", &[]);
+    let insert = "INSERT INTO jobs (id, type) VALUES (?1, 'echo')";
+    ["mail-2026-a", "mail-2026-b"].iter().for_each(|id| _ = home.sql().execute(insert, [id]).unwrap());
+    assert_eq!(home.show(&id[..20])["id"], id.as_str());
+    assert_eq!(home.jobq(&["logs", "mail-2026-a"]).code, 0);
+    let said = home.jobq(&["show", "mail-2026"]);
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{said:?}");
+    assert!(said.stderr.contains("mail-2026-a\n") && said.stderr.contains("mail-2026-b\n"), "{said:?}");
+    assert_eq!(home.jobq(&["logs", "mail-"]).code, 3, "too short for a beginning");
+}
+
+#[test]
 fn logs_are_one_object_a_line_with_their_source() {
     let home = Home::new("");
     home.plugin("context", "context");

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::exit::{Code, Failure};
-use super::output::Format;
+use super::output::{Format, cell};
 use crate::config::{self, Environment, Location, Queue, Settings, suggest};
-use crate::plugins::stem;
-use crate::queue::{self, Id, JobType, OpenMode, Store};
+use crate::plugins::{JobTypes, NotServed};
+use crate::queue::{self, Id, JobType, OpenMode, Resolved, Store};
 
 /// How long a command waits for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -97,24 +97,28 @@ impl Context {
 /// How the store of the settings is opened.
 pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> queue::QueueOptions {
     let Queue { database, table, durability, .. } = settings.queue.clone();
-    queue::QueueOptions { database, table, durability, patience }
+    queue::QueueOptions { database, table, durability, busy_timeout: patience }
 }
 
-/// The types that can be enqueued: those the settings name and those of the files in the plugin directory.
+/// The types that can be enqueued: those the settings name, and those that a file in the plugin directory serves by its name.
 pub(super) fn known_types(settings: &Settings) -> Vec<String> {
-    let named = settings.plugins.types.keys().cloned();
-    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
-    let files = entries.filter_map(|entry| stem(entry.file_name().to_str()?).map(str::to_owned));
-    let mut types: Vec<String> = named.chain(files.filter(|name| JobType::parse(name).is_ok())).collect();
-    types.sort();
-    types.dedup();
-    types
+    JobTypes::read(&settings.plugins).names().map(str::to_owned).collect()
 }
 
-/// Refuses a type that nothing can serve.
+/// Refuses a type that no daemon with these settings would ever serve.
+/// A type of the settings passes without its file, which may be on another machine or still to come.
 pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[String]) -> Result<(), Failure> {
     if known.iter().any(|name| name == job_type.as_str()) {
         return Ok(());
+    }
+    if let Err(NotServed::ServesOthers { file, types }) = JobTypes::read(&settings.plugins).serving(job_type.as_str()) {
+        let others: Vec<_> = types.iter().map(|name| format!("`[jobs.{name}]`")).collect();
+        let message = format!("nothing serves the type `{job_type}`: `{file}` is the plugin of {}", others.join(", "));
+        let hint = format!(
+            "add `[jobs.{job_type}]` to the settings, or enqueue `{}`; `--force` enqueues it anyway",
+            types.join("` or `")
+        );
+        return Err(Failure::new(Code::NotFound, message).hint(hint));
     }
     let dir = std::path::absolute(&settings.plugins.dir).unwrap_or_else(|_| settings.plugins.dir.clone());
     let message = format!(
@@ -129,6 +133,20 @@ pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[St
         None => "`jobq plugin list` shows the types there are; `--force` enqueues it all the same".to_owned(),
     };
     Err(Failure::new(Code::NotFound, message).hint(hint))
+}
+
+/// The job that an id names; the beginning of an id will do where only one job's id begins with it.
+pub(super) async fn job_id(store: &dyn Store, typed: &Id) -> anyhow::Result<Id> {
+    match store.resolve(typed).await? {
+        Resolved::Job(id) => Ok(id),
+        Resolved::NotFound => Err(no_such_job(typed).into()),
+        Resolved::Ambiguous(ids) => {
+            let more = if ids.len() < Resolved::LISTED { "" } else { "\n…" };
+            let ids: String = ids.iter().map(|id| format!("\n{}", cell(id.as_str(), 255))).collect();
+            let message = format!("more than one job has an id that begins with `{typed}`:{ids}{more}");
+            Err(Failure::usage(message).hint("give more of the id").into())
+        }
+    }
 }
 
 /// The error for an id that no job has.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::context::{Context, no_such_job};
+use super::context::{Context, job_id, no_such_job};
 use super::exit::{Code, Failure};
 use super::output::{self, Format, cell, talk};
 use super::render;
@@ -23,7 +23,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The id of the job
+    /// The id of the job, or its beginning where no other id has the same
     #[arg(value_parser = Id::parse)]
     id: Id,
     /// Go on until the job has ended, through all of its attempts
@@ -40,10 +40,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
     context.block_on(async {
+        let id = job_id(&*store, &args.id).await?;
         // The job first: what it logged before it ended is there once it has.
-        let mut job = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
+        let mut job = store.find(&id).await?.ok_or_else(|| no_such_job(&id))?;
         let mut reader = Reader::default();
-        let lines = reader.next(&*store, &args.id).await?;
+        let lines = reader.next(&*store, &id).await?;
         if lines.is_empty() && !args.follow && format == Format::Table {
             talk(format!("job {} is {} and has logged nothing", job.id, job.status));
         }
@@ -54,8 +55,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         let mut seen = ChangeCursor::default();
         while args.follow && !job.status.is_terminal() {
             seen = store.change(seen, LOOK, NET).await?;
-            let now = store.find(&args.id).await?.ok_or_else(|| no_such_job(&args.id))?;
-            print(&reader.next(&*store, &args.id).await?, format, true)?;
+            let now = store.find(&id).await?.ok_or_else(|| no_such_job(&id))?;
+            print(&reader.next(&*store, &id).await?, format, true)?;
             if format == Format::Table {
                 tell_change(&job, &now);
             }

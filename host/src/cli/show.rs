@@ -1,6 +1,6 @@
 //! `jobq show ID`: one job with its attempts.
 
-use super::context::{Context, no_such_job};
+use super::context::{Context, job_id, no_such_job};
 use super::exit::Code;
 use super::output::{self, cell};
 use super::render::{self, Attempt};
@@ -17,7 +17,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The id of the job
+    /// The id of the job, or its beginning where no other id has the same
     #[arg(value_parser = Id::parse)]
     id: Id,
 }
@@ -25,8 +25,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
-    let found = context.block_on(async { Ok(store.history(&args.id).await?) })?;
-    let (job, attempts) = found.ok_or_else(|| no_such_job(&args.id))?;
+    let (job, attempts) = context.block_on(async {
+        let id = job_id(&*store, &args.id).await?;
+        Ok(store.history(&id).await?.ok_or_else(|| no_such_job(&id))?)
+    })?;
     let attempts: Vec<Attempt> = attempts.into_iter().map(Attempt::from).collect();
     let mut object = render::job(&job);
     object["attempts_log"] = serde_json::to_value(&attempts)?;
@@ -86,6 +88,6 @@ fn bar(percent: u8, message: &str) -> String {
 fn timeout(job: &Job, settings: &Settings) -> String {
     match job.timeout {
         Some(own) => format!("{} (its own)", humantime::format_duration(own)),
-        None => humantime::format_duration(settings.worker.rules.of(&job.job_type).limits.timeout).to_string(),
+        None => humantime::format_duration(settings.worker.job_types.of(&job.job_type).limits.timeout).to_string(),
     }
 }

@@ -4,6 +4,7 @@
 //! that it started with. A type whose file is missing isn't served until the file is back.
 
 mod cache;
+mod job_types;
 mod loader;
 mod options;
 mod private;
@@ -13,8 +14,9 @@ mod version;
 mod watch;
 
 pub use cache::Cache;
+pub use job_types::{JobTypes, NotServed, is_type};
 pub use loader::{LoadFileError, is_compiled, load_file, read};
 pub use options::{PluginOptions, Source};
-pub use registry::{Entry, Registry, State, is_type};
+pub use registry::{Entry, Registry, State};
 pub use scan::{FileName, Ignored, ignored, stem};
 pub use version::Version;

@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::cache::Cache;
+use super::job_types::{self, is_type};
 use super::loader::{LoadFileError, LoadRequest, Loaded, Loader};
 use super::options::{PluginOptions, Source};
 use super::scan::{FileName, Fingerprint, Ignored, ignored, scan, stem};
@@ -375,15 +376,7 @@ impl RegistryThread {
 
     /// All types: those in the settings, and those of files that no setting names.
     fn sources(&self) -> BTreeMap<String, Source> {
-        let mut types = self.options.types.clone();
-        let named: BTreeSet<&str> = self.options.types.values().map(|source| source.file.as_str()).collect();
-        for file in self.files.keys().filter(|file| !named.contains(file.as_str())) {
-            let Some(stem) = stem(file).filter(|stem| is_type(stem)) else { continue };
-            types
-                .entry(stem.to_owned())
-                .or_insert_with(|| Source { file: file.clone(), metering: self.options.metering });
-        }
-        types
+        job_types::sources(&self.options, self.files.keys().map(String::as_str))
     }
 
     fn publish(&mut self) {
@@ -418,12 +411,6 @@ fn differs(old: &Table, new: &Table) -> bool {
 
 fn unit_of(source: &Source) -> Unit {
     (source.file.clone(), source.metering)
-}
-
-/// Whether a text is a job type, `[A-Za-z0-9_.-]{1,64}`. The queue, which this module doesn't know, has the same rule; a
-/// test compares them.
-pub fn is_type(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Rule;
+use super::JobTypeOptions;
 use crate::queue::{AttemptFailure, Next, Outcome};
 use crate::sandbox::GuestOutcome;
 
@@ -47,9 +47,15 @@ impl AttemptEnd {
 /// Decides how the attempt with number `attempt` ends.
 ///
 /// `max_attempts` is the job's own limit. `chance`, uniform in 0 to 1, sets the jitter of delays.
-pub fn decide(outcome: GuestOutcome, attempt: u32, max_attempts: Option<u32>, rule: &Rule, chance: f64) -> AttemptEnd {
+pub fn decide(
+    outcome: GuestOutcome,
+    attempt: u32,
+    max_attempts: Option<u32>,
+    type_options: &JobTypeOptions,
+    chance: f64,
+) -> AttemptEnd {
     let fail = |outcome: Outcome, error: String, requested: Option<Duration>| {
-        let next = rule.policy.after_failure(outcome, attempt, max_attempts, requested, chance);
+        let next = type_options.policy.after_failure(outcome, attempt, max_attempts, requested, chance);
         AttemptEnd::Fail(AttemptFailure { outcome, error, next })
     };
     match outcome {
@@ -98,13 +104,13 @@ mod tests {
         fn a_job_dies_only_of_used_up_attempts_or_fatal_or_dead_on(
             end in outcomes(), attempt in 1..20_u32, max in proptest::option::of(1..20_u32), fuel_is_final in any::<bool>(),
         ) {
-            let mut rule = Rule::default();
+            let mut type_options = JobTypeOptions::default();
             if fuel_is_final {
-                rule.policy.dead_on = BTreeSet::from([Outcome::OutOfFuel]);
+                type_options.policy.dead_on = BTreeSet::from([Outcome::OutOfFuel]);
             }
             let fatal = matches!(end, End::Fatal(_)) || (fuel_is_final && matches!(end, End::OutOfFuel(_)));
-            let used_up = attempt >= max.unwrap_or(rule.policy.max_attempts);
-            if let AttemptEnd::Fail(failure) = decide(end, attempt, max, &rule, 0.5) {
+            let used_up = attempt >= max.unwrap_or(type_options.policy.max_attempts);
+            if let AttemptEnd::Fail(failure) = decide(end, attempt, max, &type_options, 0.5) {
                 prop_assert_eq!(failure.next == Next::Dead, fatal || used_up);
             }
         }
@@ -112,17 +118,17 @@ mod tests {
         #[test]
         fn the_delay_that_a_handler_requests_is_passed_on(ms in any::<u64>(), attempt in 1..3_u32) {
             let requested = Duration::from_millis(ms);
-            let rule = Rule::default();
-            let AttemptEnd::Snooze(delay) = decide(End::Snoozed(requested), attempt, None, &rule, 0.5) else { panic!() };
+            let type_options = JobTypeOptions::default();
+            let AttemptEnd::Snooze(delay) = decide(End::Snoozed(requested), attempt, None, &type_options, 0.5) else { panic!() };
             prop_assert_eq!(delay, requested);
             let failed = End::Failed { message: String::new(), after: Some(requested) };
-            let AttemptEnd::Fail(failure) = decide(failed, attempt, Some(9), &rule, 0.5) else { panic!() };
+            let AttemptEnd::Fail(failure) = decide(failed, attempt, Some(9), &type_options, 0.5) else { panic!() };
             prop_assert_eq!(failure.next, Next::Retry(requested));
         }
 
         #[test]
         fn a_shortage_of_the_host_never_costs_an_attempt(attempt in 1..20_u32, chance in 0.0..=1.0) {
-            let end = decide(End::HostShortage("no memory".into()), attempt, Some(1), &Rule::default(), chance);
+            let end = decide(End::HostShortage("no memory".into()), attempt, Some(1), &JobTypeOptions::default(), chance);
             let AttemptEnd::Snooze(delay) = end else { panic!() };
             prop_assert!((SHORTAGE_DELAY..=2 * SHORTAGE_DELAY).contains(&delay), "{:?}", delay);
         }

@@ -17,7 +17,7 @@ use crate::queue::{Due, Id, JobType, NewJob, Next, Outcome, Payload, Timestamp};
 use crate::sandbox::{
     AttemptHandle, AttemptReport, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Limits, Line, Sandbox, Source,
 };
-use crate::worker::{AttemptEnd, Rule, Rules, decide};
+use crate::worker::{AttemptEnd, JobTypeOptions, JobTypes, decide};
 
 /// How often the output of a running guest is collected.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ pub(super) struct Setup<'a> {
     pub(super) sandbox: &'a Sandbox,
     pub(super) version: &'a Version,
     pub(super) job_type: &'a JobType,
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<JobTypes>,
     pub(super) limits: Limits,
     /// The maximum number of attempts; `None` means that of the type.
     pub(super) max_attempts: Option<u32>,
@@ -95,7 +95,7 @@ impl Setup<'_> {
         self.max_attempts.unwrap_or(self.rule().policy.max_attempts)
     }
 
-    fn rule(&self) -> &Rule {
+    fn rule(&self) -> &JobTypeOptions {
         self.rules.of(self.job_type.as_str())
     }
 
@@ -330,7 +330,7 @@ const fn source(source: Source) -> &'static str {
 
 /// Checks follow-ups by the daemon's rules and collects them.
 struct Collected {
-    rules: Arc<Rules>,
+    rules: Arc<JobTypes>,
     jobs: Mutex<Vec<NewJob>>,
 }
 

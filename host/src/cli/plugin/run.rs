@@ -67,7 +67,7 @@ enum Work {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let file = PluginFile::of(&args.file, context)?.with_secrets(context)?;
-    let work = read(args.payload.as_deref().unwrap_or("{}"), file.settings.worker.rules.max_payload)?;
+    let work = read(args.payload.as_deref().unwrap_or("{}"), file.settings.worker.job_types.max_payload)?;
     let sandbox = file.sandbox()?;
     let version = file.load(&sandbox, &file.cache()).map_err(|error| file.load_failure(&error))?;
     let limits = file.rule.limits.clone();
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         sandbox: &sandbox,
         version: &version,
         job_type: &file.job_type,
-        rules: Arc::new(file.settings.worker.rules.clone()),
+        rules: Arc::new(file.settings.worker.job_types.clone()),
         limits: Limits { timeout: args.timeout.unwrap_or(limits.timeout), ..limits },
         max_attempts: args.max_attempts,
     };
