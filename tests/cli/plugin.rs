@@ -123,12 +123,26 @@ fn a_system_that_forbids_executable_memory_is_named_as_the_reason() {
 }
 
 #[test]
+fn a_database_path_longer_than_sqlite_allows_is_named_as_the_reason() {
+    let home = Home::new("");
+    let dir = ["d"; 3].map(|letter| letter.repeat(200)).join("/");
+    fs::create_dir_all(home.path(&dir)).unwrap();
+    fs::write(home.path("jobq.toml"), format!("[queue]\ndatabase = \"{dir}/jobq.db\"\n")).unwrap();
+    let said = home.jobq(&["enqueue", "any", "{}", "--force"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.stderr.contains("the path of the database has ") && said.stderr.contains("SQLite allows 512"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_cache_directory_that_cannot_be_used_is_noted_by_check() {
     let home = Home::new("");
     fs::write(home.path("jobq.toml"), "[plugins]\ncache_dir = \"file/cache\"\n").unwrap();
     fs::write(home.path("file"), "").unwrap();
     home.plugin("e", "echo");
     let check = home.jobq(&["check"]);
-    assert!(check.stdout.contains("note: compiled plugins are not cached in "), "{}", check.stdout);
-    assert!(check.stdout.contains("so they are compiled at every start: "), "{}", check.stdout);
+    assert!(check.stdout.contains("note: the cache directory `"), "{}", check.stdout);
+    assert!(check.stdout.contains("file/cache` is not used, so plugins are compiled every time: "), "{}", check.stdout);
 }

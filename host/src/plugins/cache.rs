@@ -62,7 +62,7 @@ impl Cache {
         let name = dir.display();
         let unusable = |reason: &dyn std::fmt::Display| Self {
             problem: Some(format!(
-                "compiled plugins are not cached in `{name}`, so they are compiled at every start: {reason}"
+                "the cache directory `{name}` is not used, so plugins are compiled every time: {reason}"
             )),
             ..Self::none()
         };
@@ -358,6 +358,6 @@ mod tests {
         fs::write(dir.path().join("file"), "").unwrap();
         let cache = Cache::open(&dir.path().join("file/cache"));
         let problem = cache.problem().unwrap();
-        assert!(problem.contains("so they are compiled at every start: "), "{problem}");
+        assert!(problem.contains("is not used, so plugins are compiled every time: "), "{problem}");
     }
 }

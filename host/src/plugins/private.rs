@@ -33,8 +33,8 @@ fn foreign(path: &Path, owner: &str, is_root: bool) -> String {
     let path = path.display();
     if is_root {
         format!(
-            "`{path}` belongs to {owner}, and root does not run code that another user can change; this is normal if a \
-             service runs as that user, whose cache it is. Run the command as that user: `sudo -u USER jobq ...`"
+            "`{path}` belongs to {owner}, and root does not run code that another user can change. A service that runs \
+             as that user is not affected; to use its cache, run this command as that user (`sudo -u`)"
         )
     } else {
         format!("`{path}` belongs to {owner}; set `plugins.cache_dir` to a directory of your own")
