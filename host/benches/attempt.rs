@@ -1,4 +1,4 @@
-//! What one attempt costs without its queue: a fresh instance with its call, and the decision what follows.
+//! The cost of one attempt without a queue: instantiating and calling the guest, and deciding what its outcome means.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn instance(criterion: &mut Criterion) {
             max_attempts: 3,
         };
         let run = async || {
-            let (handle, follow_ups) = (Arc::new(AttemptHandle::default()), Arc::new(Nobody));
+            let (handle, follow_ups) = (Arc::new(AttemptHandle::default()), Arc::new(DenyFollowUps));
             sandbox
                 .run(version.plugin(), call.clone(), &type_options.limits, &type_options.grants, handle, follow_ups)
                 .await
@@ -64,12 +64,12 @@ fn instance(criterion: &mut Criterion) {
     group.finish();
 }
 
-struct Nobody;
+struct DenyFollowUps;
 
 #[async_trait]
-impl FollowUps for Nobody {
+impl FollowUps for DenyFollowUps {
     async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
-        Err(FollowUpError::Denied(format!("nobody takes `{}`", job.job_type)))
+        Err(FollowUpError::Denied(format!("no queue for `{}`", job.job_type)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Priorities, a job for three in the morning, one function for two types, and a retry that succeeds.
+//! Priorities, a job scheduled for 3 am, one function for two types, and a retry that succeeds.
 //!
 //! `cargo run --example process_files`
 
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One function for both types; the CSV succeeds at the second attempt.
+/// One function for both types. The CSV job succeeds at the second attempt.
 async fn handle(job: NativeJob) -> Result<String, JobError> {
     match job.call.job_type.as_str() {
         "process_csv" if job.call.attempt == 1 => Err(JobError::Retry("the file is still being written".into())),

@@ -18,6 +18,16 @@ async fn a_missing_job_is_not_found() {
 }
 
 #[tokio::test]
+async fn only_a_running_job_counts_as_running() {
+    for status in Status::ALL {
+        let queue = Queue::fresh();
+        assert!(!queue.store.has_running().await.unwrap());
+        queue.in_state(status).await;
+        assert_eq!(queue.store.has_running().await.unwrap(), status == Status::Running, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn the_beginning_of_an_id_names_the_only_job_that_has_it() {
     let queue = Queue::fresh();
     let ids = ["abcdef-1", "abcdef-22", "abcdef-2", "abcdeg", "Abcdef", "äöüäöü-x"].map(|id| Id::parse(id).unwrap());

@@ -151,6 +151,9 @@ pub trait Store: Send + Sync + 'static {
     /// The log lines of a job's attempts, in order, after the first `skip`.
     async fn logs(&self, id: &Id, skip: usize) -> Result<Vec<LogLine>, StoreError>;
 
+    /// Whether any job is running, under whatever worker. Cheap.
+    async fn has_running(&self) -> Result<bool, StoreError>;
+
     /// The number of jobs in each state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 

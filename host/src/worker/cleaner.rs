@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::watch;
 
@@ -14,17 +14,13 @@ use super::pool_state::PoolState;
 const BATCH: usize = 500;
 
 /// Runs until it is cancelled.
-pub(super) async fn clean(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
-    let mut machine = Retention::new(Instant::now());
+pub(super) async fn run(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
+    let mut machine = Retention::new(SystemTime::now(), Instant::now());
     let mut logged = BTreeSet::new();
     loop {
-        tokio::select! {
-            biased;
-            () = pool.jumped_ahead.notified() => {
-                machine.jumped_ahead(options.borrow().lease, Instant::now());
-                continue;
-            }
-            () = tokio::time::sleep_until(machine.next().into()) => {}
+        tokio::time::sleep_until(machine.next().into()).await;
+        if !machine.may_delete(options.borrow().lease, SystemTime::now(), Instant::now()) {
+            continue;
         }
         let retention = options.borrow().retention;
         let more = match pool.store.prune(retention, BATCH).await {

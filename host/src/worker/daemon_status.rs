@@ -35,8 +35,9 @@ pub(super) async fn publish(pool: Arc<PoolState>, options: watch::Receiver<Arc<W
         if let Err(error) = pool.store.announce(daemon).await {
             tracing::warn!("cannot publish the status of this daemon: {error}");
         }
-        _ = tokio::time::timeout(INTERVAL, changes.changed()).await;
-        tokio::time::sleep(DEBOUNCE).await;
+        if tokio::time::timeout(INTERVAL, changes.changed()).await.is_ok() {
+            tokio::time::sleep(DEBOUNCE).await;
+        }
     }
 }
 

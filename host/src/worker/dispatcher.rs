@@ -97,6 +97,10 @@ impl Dispatcher {
                 earlier.stop();
             }
         }
+        if answer.as_ref().is_some_and(|claims| !claims.jobs.is_empty()) {
+            // Ends an idle pause of the heartbeat, which has leases to renew now.
+            self.pool.queue_changed.notify_one();
+        }
         self.machine.take(Event::Claimed(number, answer), Instant::now());
     }
 
@@ -158,6 +162,7 @@ impl Dispatcher {
             None => {
                 self.machine.take(Event::NotStarted(job.job_type), Instant::now());
                 self.perform(Action::Release(vec![job.lease]));
+                self.act();
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Keeps what runs alive and heard: renews leases, writes down logs and progress, stops what was cancelled or taken over.
+//! Renews the leases of this pool, stores logs and progress of running attempts, stops cancelled guests, and has the reaper
+//! rescue the jobs of other daemons.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,25 +13,27 @@ use super::{WorkerOptions, reaper};
 use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
 use crate::sandbox::{AttemptHandle, Line, Source};
 
-/// How long a handler may go on after its job was cancelled.
+/// How long a handler may continue after its job was cancelled.
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
 
-/// Looks after the leases of this pool, and then after those that others have lost, for ever.
-pub(super) async fn beat(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
+/// Runs until it is cancelled.
+pub(super) async fn run(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        let judged = machine.may_rescue_expired(SystemTime::now(), Instant::now()).then_some(lease);
-        if reaper::reap(&pool, judged).await.is_err() {
+        let expired = machine.may_rescue_expired(SystemTime::now(), Instant::now()).then_some(lease);
+        if reaper::reap(&pool, expired).await.is_err() {
             machine.failed(Instant::now());
+        } else {
+            machine.set_idle(is_idle(&pool).await);
         }
-        tokio::time::sleep(machine.pause()).await;
+        wait(&pool, &machine).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);
-        listen(&pool).await;
+        store_progress(&pool).await;
         let asked = Instant::now();
         let beat = machine.beat(SystemTime::now(), asked);
-        tell(&pool, beat, lease).await;
+        report(&pool, beat, lease).await;
         let leases = pool.leases().all();
         match check(&pool, &leases, beat.renew.then_some(lease)).await {
             Ok(stale) => {
@@ -42,42 +45,55 @@ pub(super) async fn beat(pool: Arc<PoolState>, options: watch::Receiver<Arc<Work
             }
             Err(error) => {
                 machine.failed(Instant::now());
-                tracing::warn!("cannot look after running attempts: {error}");
+                tracing::warn!("cannot check on running attempts: {error}");
                 pool.stop_if_fatal(&error);
             }
         }
     }
 }
 
-async fn tell(pool: &PoolState, beat: Beat, lease: Duration) {
+/// Whether no job runs, neither here nor under another daemon. If the store fails, something may be running.
+async fn is_idle(pool: &PoolState) -> bool {
+    pool.leases().all().is_empty() && matches!(pool.store.has_running().await, Ok(false))
+}
+
+/// Waits until the next heartbeat is due. A write to the queue ends an idle pause.
+async fn wait(pool: &PoolState, machine: &Heartbeat) {
+    let pause = tokio::time::sleep(machine.pause());
+    if !machine.is_idle() {
+        return pause.await;
+    }
+    tokio::select! {
+        () = pause => {}
+        () = pool.queue_changed.notified() => tokio::time::sleep(machine.busy_pause()).await,
+    }
+}
+
+/// Logs what is unusual about a heartbeat, and wakes the dispatcher if other jobs are due now.
+async fn report(pool: &PoolState, beat: Beat, lease: Duration) {
     if beat.jump.is_some() {
-        // Other jobs are due now.
         pool.wake.notify_one();
     }
     match beat.jump {
         Some(Jump::Ahead(by)) => {
-            pool.jumped_ahead.notify_one();
             tracing::warn!(
-                "the system clock was set ahead by {by:.0?}: lost jobs and old jobs are left alone for {lease:?}"
+                "the system clock was set ahead by {by:.0?}: expired leases and old jobs are left alone for {lease:?}"
             );
         }
         Some(Jump::Back(by)) => {
-            // What cannot be counted is told all the same.
-            let waiting = pool.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
+            let jobs = pool.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
             tracing::warn!(
-                "the system clock was set back by {by:.0?}: {waiting} that were due by then wait that much longer"
+                "the system clock was set back by {by:.0?}: {jobs} that were due within that time start that much later"
             );
         }
         None if beat.postpones_rescue => {
-            tracing::warn!(
-                "this process or its database stood still for a while: lost jobs are left alone for {lease:?}"
-            );
+            tracing::warn!("this process or its database was blocked: expired leases are left alone for {lease:?}");
         }
         None => {}
     }
 }
 
-/// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
+/// Returns the leases that are no longer valid. With `renew`, extends the others by that much.
 async fn check(pool: &PoolState, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
     match renew {
         _ if leases.is_empty() => Ok(Vec::new()),
@@ -86,7 +102,7 @@ async fn check(pool: &PoolState, leases: &[Lease], renew: Option<Duration>) -> R
     }
 }
 
-/// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
+/// Tells a cancelled guest to end and stops it after a grace period. Stops a guest whose job was taken over at once.
 fn end(pool: &PoolState, stale: &StaleLease) {
     let Some(handle) = pool.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
@@ -99,9 +115,9 @@ fn end(pool: &PoolState, stale: &StaleLease) {
     }
 }
 
-/// Writes down what running attempts have said since the last time.
-async fn listen(pool: &PoolState) {
-    let heard: Vec<Progress> = pool
+/// Stores what running attempts have logged and reported since the last heartbeat.
+async fn store_progress(pool: &PoolState) {
+    let progress: Vec<Progress> = pool
         .leases()
         .running()
         .map(|(lease, handle)| Progress {
@@ -109,18 +125,18 @@ async fn listen(pool: &PoolState) {
             lines: lines(handle),
             progress: handle.take_progress(),
         })
-        .filter(|said| !said.lines.is_empty() || said.progress.is_some())
+        .filter(|new| !new.lines.is_empty() || new.progress.is_some())
         .collect();
-    if heard.is_empty() {
+    if progress.is_empty() {
         return;
     }
-    if let Err(error) = pool.store.save_progress(heard).await {
-        tracing::warn!("log lines of running attempts are lost: {error}");
+    if let Err(error) = pool.store.save_progress(progress).await {
+        tracing::warn!("cannot store log lines of running attempts, they are lost: {error}");
         pool.stop_if_fatal(&error);
     }
 }
 
-/// Takes what a guest has logged, as the store keeps it.
+/// Takes the lines that a guest has logged, in the store's form.
 pub(super) fn lines(handle: &AttemptHandle) -> Vec<LogLine> {
     handle.take_lines().into_iter().map(log_line).collect()
 }

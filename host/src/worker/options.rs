@@ -17,7 +17,7 @@ pub struct WorkerOptions {
     pub types: ServedTypes,
     /// How often to check for writes by other processes where the system doesn't report them. Default 50 ms.
     pub poll_interval: Duration,
-    /// The longest pause between two checks for work when nothing was reported. Default 1 s.
+    /// How often to check for writes that the system should have reported. Default 1 s.
     pub max_poll_interval: Duration,
     /// How long a claim holds without renewal. After that, the attempt counts as lost. Default 15 s.
     pub lease: Duration,

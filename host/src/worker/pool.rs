@@ -59,8 +59,8 @@ impl Pool {
         let (stopping, background_stop, background) =
             (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
         let spawn = |task: BoxedTask| _ = background.spawn(background_stop.clone().run_until_cancelled_owned(task));
-        spawn(Box::pin(heartbeat::beat(state.clone(), current.clone())));
-        spawn(Box::pin(cleaner::clean(state.clone(), current.clone())));
+        spawn(Box::pin(heartbeat::run(state.clone(), current.clone())));
+        spawn(Box::pin(cleaner::run(state.clone(), current.clone())));
         spawn(Box::pin(daemon_status::publish(state.clone(), current.clone())));
         spawn(Box::pin(watch_for_changes(state.clone(), current.clone())));
         let dispatcher = Dispatcher::new(state.clone(), current);
@@ -163,6 +163,7 @@ async fn watch_for_changes(state: Arc<PoolState>, mut options: watch::Receiver<A
         match change {
             Ok(cursor) => {
                 (seen, last_error) = (cursor, None);
+                state.queue_changed.notify_one();
                 state.wake.notify_one();
             }
             Err(error) => {

@@ -35,8 +35,8 @@ pub(super) struct PoolState {
     pub(super) started_at: Timestamp,
     /// There may be jobs to claim.
     pub(super) wake: Notify,
-    /// The wall clock was set ahead.
-    pub(super) jumped_ahead: Notify,
+    /// The queue was written to, by this process or another.
+    pub(super) queue_changed: Notify,
     pub(super) dispatcher: mpsc::UnboundedSender<DispatcherMessage>,
 }
 
@@ -68,7 +68,7 @@ impl PoolState {
             worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
             wake: Notify::new(),
-            jumped_ahead: Notify::new(),
+            queue_changed: Notify::new(),
             dispatcher,
         }
     }

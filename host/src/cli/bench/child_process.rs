@@ -1,4 +1,4 @@
-//! Another process of this program: a daemon that is watched, or a client that is not the daemon.
+//! Another process of this program: a daemon to measure, or a client outside the daemon's process.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -13,26 +13,26 @@ use tokio::sync::mpsc;
 use super::process_usage::ProcessUsage;
 use crate::cli::exit::{Code, Failure};
 
-/// How long it may take to say what is expected of it, or to end.
+/// How long to wait for an expected line or for its end.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How often it is looked whether it has ended.
+/// How often to check whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A line that it said on stderr, and when.
+/// A line from its stderr, and when it arrived.
 type Line = (Instant, String);
 
-/// A running process; killed when this is dropped.
+/// A running process. Dropping this kills it.
 pub(super) struct ChildProcess {
     process: Process,
     lines: mpsc::UnboundedReceiver<Line>,
-    /// The last that was heard of it.
+    /// The last line read.
     last: String,
     started: Instant,
 }
 
 impl ChildProcess {
-    /// Runs `jobq` with `args` in `dir`, with no settings but those of that directory.
+    /// Runs `jobq` with `args` in `dir`. `JOBQ_*` variables are removed, so only the settings in `dir` apply.
     pub(super) fn start(dir: &Path, args: &[impl AsRef<OsStr>]) -> anyhow::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("jobq").args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
@@ -40,8 +40,8 @@ impl ChildProcess {
             command.env_remove(name);
         }
         let started = Instant::now();
-        let mut process = command.stderr(Stdio::piped()).spawn().context("cannot start another process of jobq")?;
-        let stderr = process.stderr.take().context("a process without stderr")?;
+        let mut process = command.stderr(Stdio::piped()).spawn().context("cannot start another jobq process")?;
+        let stderr = process.stderr.take().context("the process has no stderr")?;
         let (sender, lines) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
             BufReader::new(stderr).lines().map_while(Result::ok).all(|line| sender.send((Instant::now(), line)).is_ok())
@@ -49,10 +49,10 @@ impl ChildProcess {
         Ok(Self { process, lines, last: String::new(), started })
     }
 
-    /// Waits until it has said each of these texts so many times, and tells how long after its start each was complete.
+    /// Waits until each text has appeared on this many lines, and returns how long after the start each was complete.
     ///
     /// # Errors
-    /// When it ends before.
+    /// When the process ends before, or after a timeout.
     pub(super) async fn await_lines<const N: usize>(
         &mut self,
         wanted: [(&str, usize); N],
@@ -75,17 +75,17 @@ impl ChildProcess {
             Ok(Some(())) => Ok(times),
             _ => {
                 let missing = left.iter().find(|(_, count)| *count > 0).map_or("", |(text, _)| text);
-                Err(self.failure(&format!("did not say `{missing}`")))
+                Err(self.failure(&format!("did not print `{missing}`")))
             }
         }
     }
 
-    /// What it has used so far.
+    /// The resources it has used so far.
     pub(super) fn usage(&self) -> anyhow::Result<ProcessUsage> {
-        ProcessUsage::of(self.process.id()).context("cannot look at another process of jobq")
+        ProcessUsage::of(self.process.id()).context("cannot read the usage of another jobq process")
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Asks it to stop and waits for its end.
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         let pid = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
@@ -94,7 +94,7 @@ impl ChildProcess {
         self.end().await
     }
 
-    /// Waits until it has ended well.
+    /// Waits until it has ended successfully.
     pub(super) async fn end(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
         while started.elapsed() < TIMEOUT {
@@ -111,15 +111,15 @@ impl ChildProcess {
         while let Ok((_, line)) = self.lines.try_recv() {
             self.last = line;
         }
-        let last = if self.last.is_empty() { "nothing" } else { &self.last };
-        let message = format!("another process of jobq {what}; the last it said was: {last}");
+        let last = if self.last.is_empty() { "(nothing)" } else { &self.last };
+        let message = format!("another jobq process {what}; its last line was: {last}");
         Failure::new(Code::Unexpected, message).into()
     }
 }
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // One that has ended already is only collected.
+        // Fails if it has ended already; then only its exit status is collected.
         _ = self.process.kill();
         _ = self.process.wait();
     }

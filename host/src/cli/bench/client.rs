@@ -1,4 +1,4 @@
-//! `jobq bench client`: one client that does one thing after the other, so that each waits for the disk.
+//! `jobq bench client`: one sequential client, whose every step waits for the disk.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Measures how many jobs a second one client enqueues, each acknowledged before the next, and how
-many it has done, each enqueued, run and on record as completed before the next. Both wait for
-the disk: what counts is their share of the fsyncs per second in the same run, for the whole job
-divided by the commits that it needs.
+Measures how many jobs per second one client enqueues, waiting for each acknowledgement, and how
+many it completes, waiting for each job to be enqueued, run and recorded. Both are limited by the
+disk, so the report compares them with the fsyncs per second of the same run, divided by the
+commits that a job needs.
 
 Examples:
   jobq bench client
@@ -35,7 +35,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many jobs, of each kind
+    /// Number of jobs of each kind
     #[arg(long, default_value = "2000", value_parser = positive::<NonZeroUsize>)]
     jobs: NonZeroUsize,
     /// What an acknowledged write survives
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, Serialize)]
 struct Report {
     enqueues_per_s: f64,
-    /// Of the fsyncs per second.
+    /// Fraction of the fsyncs per second.
     enqueue_ratio: f64,
     whole_jobs_per_s: f64,
     /// Of the fsyncs per second, divided by the commits of a job.
@@ -71,7 +71,7 @@ struct ClientSettings {
     workload: WorkloadSummary,
 }
 
-/// A rate, and the commits that each took.
+/// A rate, and the commits per job.
 struct Paced {
     per_s: f64,
     commits: f64,
@@ -99,8 +99,8 @@ async fn measure(
     let jobs = args.jobs.get();
 
     let before = disk::syncs_per_second(workspace).await?;
-    let home = pool::home(workspace)?;
-    let store = pool::open(home.path(), args.durability)?;
+    let queue_dir = pool::queue_dir(workspace)?;
+    let store = pool::open(queue_dir.path(), args.durability)?;
     let enqueue = enqueue(&store, workload, jobs).await?;
     store.close().await;
 

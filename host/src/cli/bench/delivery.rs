@@ -1,24 +1,24 @@
-//! After the measuring: whether each job was done exactly once, by its row and by the ledger of attempts.
+//! Checks after a measurement that each job was done exactly once, according to its row and its attempts.
 
 use super::workload::Workload;
 use crate::cli::exit::{Code, Failure};
 use crate::queue::sqlite::SqliteStore;
 use crate::queue::{Filter, Status, Store};
 
-/// What became of the jobs of a run.
+/// The result of the check.
 #[derive(Clone, Debug)]
 pub(super) struct Delivery {
-    /// What is wrong; `None` where each job was done once.
+    /// What is wrong; `None` if each job was done exactly once.
     problem: Option<String>,
 }
 
 impl Delivery {
-    /// Compares the queue with the `jobs` that were enqueued for `workload`, all of which must be done.
+    /// Checks that all of the `jobs` enqueued for `workload` are done.
     pub(super) async fn check(store: &SqliteStore, workload: &Workload, jobs: usize) -> anyhow::Result<Self> {
         Self::check_some(store, workload, jobs, jobs).await
     }
 
-    /// Compares the queue with the `jobs` that were enqueued for `workload`, of which at least `done` must be done.
+    /// Checks that at least `done` of the `jobs` enqueued for `workload` are done.
     pub(super) async fn check_some(
         store: &SqliteStore,
         workload: &Workload,
@@ -40,25 +40,22 @@ impl Delivery {
         Ok(Self { problem: Some(problem) })
     }
 
-    /// Whether each job was done once.
+    /// Whether each job was done exactly once.
     pub(super) const fn once(&self) -> bool {
         self.problem.is_none()
     }
 
-    /// Whether each job of all these was.
+    /// Whether each job of all these checks was done exactly once.
     pub(super) fn all_once(deliveries: &[Self]) -> bool {
         deliveries.iter().all(Self::once)
     }
 
-    /// For the end, when the figures are printed.
-    ///
-    /// # Errors
-    /// When a job was not done exactly once.
+    /// Fails the command if a job was not done exactly once. Called after the figures were printed.
     pub(super) fn require(deliveries: impl IntoIterator<Item = Self>) -> anyhow::Result<()> {
         match deliveries.into_iter().find_map(|delivery| delivery.problem) {
             None => Ok(()),
             Some(problem) => {
-                let message = format!("not every job was done exactly once, so the figures mean nothing: {problem}");
+                let message = format!("not every job was done exactly once, so the figures are worthless: {problem}");
                 Err(Failure::new(Code::Unexpected, message).into())
             }
         }
@@ -75,7 +72,7 @@ mod tests {
     use crate::queue::{self, Claim, Next, Outcome, Receipt, Want, WorkerName};
 
     #[tokio::test]
-    async fn a_job_that_is_missing_or_not_done_once_is_noticed() {
+    async fn a_job_that_is_missing_or_not_done_exactly_once_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let store = pool::open(dir.path(), Durability::Normal).unwrap();
         let workload = Workload::noop(filler(2).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! `jobq bench fairness`: one type with a looping guest in half of the slots, another type and the timers beside it.
+//! `jobq bench fairness`: throughput of one type, and delays of timers, while another type loops in half of the slots.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -25,21 +25,21 @@ use crate::worker::{JobTypeOptions, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The loops have half of the slots and never end by themselves; they are stopped when the other
-jobs are done. A timer that was set for ten milliseconds tells how late the runtime is meanwhile:
-shutdown, signals and leases wait as long.
+The loops occupy half of the slots and never end; they are stopped when the other jobs are done.
+A timer of ten milliseconds shows how late the runtime is meanwhile. Shutdown, signals and lease
+renewals are delayed by the same time.
 
 Examples:
   jobq bench fairness
   jobq bench fairness --jobs 10000 -o json";
 
-/// A component whose handler loops for ever (source: `tests/guests/wat/spin.wat`).
+/// A component whose handler loops forever (source: `tests/guests/wat/spin.wat`).
 const SPIN: &[u8] = include_bytes!("../../../../tests/guests/spin.wasm");
 
-/// How far ahead the timer is set whose lateness is measured.
+/// The duration of the timer whose delay is measured.
 const BEAT: Duration = Duration::from_millis(10);
 
-/// How long the loops may take to begin.
+/// How long to wait until all loops run.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Args {
 struct Report {
     alone: Measurement,
     beside_loops: Measurement,
-    /// Of the throughput alone.
+    /// Fraction of the throughput alone.
     ratio: f64,
     delivered_once: bool,
     settings: FairnessSettings,
@@ -83,7 +83,9 @@ struct FairnessSettings {
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let mut options = pool::options(&context.settings()?);
     if options.concurrency.get() < 2 {
-        return Err(Failure::usage("expected a worker.concurrency of 2 or more, of which the loops have half").into());
+        return Err(
+            Failure::usage("expected a worker.concurrency of 2 or more, because the loops occupy half of it").into()
+        );
     }
     let spin = Workload { job_type: JobType::parse("spin")?, wasm: SPIN.to_vec(), payload: filler(2)? };
     let loops = options.concurrency.get() / 2;
@@ -131,7 +133,7 @@ impl Bench<'_> {
         Ok((report, deliveries))
     }
 
-    /// The throughput with so many loops beside it.
+    /// Measures the throughput beside this many loops.
     async fn measure_one(
         &self,
         guests: &Guests,
@@ -164,14 +166,14 @@ async fn await_loops(bench_pool: &BenchPool, loops: u32) -> anyhow::Result<()> {
             return Ok(());
         }
         if started.elapsed() > TIMEOUT {
-            let message = format!("only {running} of {loops} loops began within {TIMEOUT:?}");
+            let message = format!("only {running} of {loops} loops started within {TIMEOUT:?}");
             return Err(Failure::new(Code::Unexpected, message).into());
         }
         tokio::time::sleep(BEAT).await;
     }
 }
 
-/// Sets a timer again and again, and notes how late each was.
+/// Sets a timer repeatedly and records how late each one was.
 struct Timer {
     task: tokio::task::JoinHandle<Vec<Duration>>,
     over: CancellationToken,
@@ -209,7 +211,7 @@ fn text(report: &Report) -> String {
     };
     format!(
         "{} alone\n{} beside {} loops in {} slots\n{:>8.0} % of the throughput alone\n\
-         {} jobs that do nothing, {} outstanding, durability {}\n{}\nevery job done exactly once: {}",
+         {} no-op jobs, {} outstanding, durability {}\n{}\nevery job done exactly once: {}",
         line(&report.alone),
         line(&report.beside_loops),
         report.settings.loops,

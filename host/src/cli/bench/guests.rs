@@ -1,4 +1,4 @@
-//! The sandbox with the handlers of a bench loaded, as the daemon loads them; and what it does without a queue.
+//! The sandbox with the plugins of a benchmark, loaded as the daemon loads them, and its speed without a queue.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::queue::Id;
 use crate::sandbox::{self, AttemptHandle, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox};
 use crate::worker::{Handlers, JobTypeOptions, PluginHandlers, WorkerOptions};
 
-/// The longest that the sandbox is measured alone.
+/// How long to measure the sandbox alone, at most.
 const SPAN: Duration = Duration::from_secs(2);
 
-/// Handlers that serve.
+/// Loaded plugins.
 pub(super) struct Guests {
     sandbox: Arc<Sandbox>,
     registry: Arc<Registry>,
@@ -29,10 +29,10 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    /// Puts the workloads into a plugin directory below `workspace` and waits until all of them serve.
+    /// Writes the plugins into a directory below `workspace` and waits until all are loaded.
     ///
     /// # Errors
-    /// [`Code::Problems`] when one does not load.
+    /// [`Code::Problems`] if one does not load.
     pub(super) async fn load(
         workspace: &Path,
         workloads: &[&Workload],
@@ -63,7 +63,7 @@ impl Guests {
         Ok(guests)
     }
 
-    /// What a pool runs them by.
+    /// The plugins as handlers for a pool.
     pub(super) fn handlers(&self) -> Arc<dyn Handlers> {
         Arc::new(PluginHandlers::new(self.sandbox.clone(), self.registry.clone()))
     }
@@ -83,7 +83,7 @@ impl Guests {
         }
     }
 
-    /// Runs the workload once, so that a handler that fails on its payload is told before thousands of its jobs are.
+    /// Runs the workload once, so that a handler that fails on its payload is reported before thousands of jobs run.
     ///
     /// # Errors
     /// When it does not complete.
@@ -100,16 +100,18 @@ impl Guests {
             GuestOutcome::Failed { message, .. } => format!("it failed: {message}"),
             GuestOutcome::Fatal(message) => format!("it failed for good: {message}"),
             GuestOutcome::Snoozed(delay) => format!("it asked to be called again after {delay:?}"),
-            GuestOutcome::Trapped(story) => format!("it trapped: {story}"),
-            GuestOutcome::TimedOut(story) | GuestOutcome::OutOfFuel(story) | GuestOutcome::OutOfMemory(story) => story,
+            GuestOutcome::Trapped(trace) => format!("it trapped: {trace}"),
+            GuestOutcome::TimedOut(message) | GuestOutcome::OutOfFuel(message) | GuestOutcome::OutOfMemory(message) => {
+                message
+            }
             GuestOutcome::HostShortage(message) => message,
             GuestOutcome::Stopped => "it was stopped".to_owned(),
         };
         let message = format!("the handler of `{}` does not complete this payload: {reason}", workload.job_type);
-        Err(Failure::new(Code::Unexpected, message).hint("`--payload` gives it another").into())
+        Err(Failure::new(Code::Unexpected, message).hint("set another one with `--payload`").into())
     }
 
-    /// Runs per second of the sandbox alone: the same handler, limits and grants, one task a slot, no queue.
+    /// Runs per second of the sandbox alone: the same handler, limits and grants, one task per slot, no queue.
     /// Ends after `runs`, or after two seconds.
     pub(super) async fn floor(
         &self,
@@ -140,7 +142,7 @@ impl Guests {
     }
 }
 
-/// Compiles a plugin into the cache, from where the registry takes it: what is wrong with it is told once, here.
+/// Compiles a plugin into the cache, where the registry finds it. An error is reported once, here.
 async fn compile(path: PathBuf, metering: Metering, sandbox: Arc<Sandbox>, cache: Cache) -> anyhow::Result<()> {
     let name = path.file_stem().unwrap_or_default().display().to_string();
     let loaded = tokio::task::spawn_blocking(move || load_file(&path, metering, &sandbox, &cache).map(drop)).await?;
@@ -158,7 +160,7 @@ fn call(workload: &Workload) -> Call {
     }
 }
 
-/// Takes follow-ups where there is no queue.
+/// Accepts follow-ups and discards them, because there is no queue.
 struct DiscardFollowUps;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! `jobq bench held`: many attempts that hold a lease at once, each a guest that sleeps in its own sandbox.
+//! `jobq bench held`: many attempts at once, each a sleeping guest with its own lease and sandbox.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -26,9 +26,9 @@ use crate::worker::{JobTypeOptions, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Every attempt sleeps for the time of --hold, which must be enough to start all of them. The memory
-is that of this process, which is daemon and client in one. Exit code 1 says that not all were
-held at once, or that one was not done exactly once.
+Every attempt sleeps for --hold, which must be long enough to start all of them. The memory is
+that of this process, which is both daemon and client. The exit code is 1 if not all attempts ran
+at once, or if a job was not done exactly once.
 
 Examples:
   jobq bench held
@@ -37,21 +37,21 @@ Examples:
 /// A component whose handler sleeps (source: `tests/guests/handlers/sleep.rs`).
 const SLEEP: &[u8] = include_bytes!("../../../../tests/guests/sleep.wasm");
 
-/// Jobs in one enqueue.
+/// Jobs per enqueue call.
 const BATCH: usize = 1000;
 
-/// How often it is looked how many are there.
+/// How often to check how many run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a guest may take longer than it sleeps.
+/// How much longer than its sleep a guest may take.
 const SLACK: Duration = Duration::from_secs(300);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many attempts
+    /// Number of attempts
     #[arg(long, default_value = "10000", value_parser = positive::<NonZeroU32>)]
     attempts: NonZeroU32,
-    /// How long each sleeps
+    /// How long each attempt sleeps
     #[arg(long, default_value = "20s", value_parser = duration)]
     hold: Duration,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// The most that held a lease at once, each with its guest in the sandbox.
+    /// The most attempts that ran at once.
     held_at_once: u64,
     seconds_to_hold: f64,
     rss_before_mb: f64,
@@ -90,8 +90,8 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     output::one(context.format(), &report, || text(&report))?;
     Delivery::require([delivery])?;
     if report.held_at_once < u64::from(args.attempts.get()) {
-        let message = format!("only {} of {} attempts held a lease at once", report.held_at_once, args.attempts);
-        return Err(Failure::new(Code::Unexpected, message).hint("`--hold` lets each last longer").into());
+        let message = format!("only {} of {} attempts ran at once", report.held_at_once, args.attempts);
+        return Err(Failure::new(Code::Unexpected, message).hint("let each one last longer with `--hold`").into());
     }
     Ok(Code::Ok)
 }
@@ -142,7 +142,7 @@ async fn measure(
 
 fn text(report: &Report) -> String {
     format!(
-        "{:>8} attempts held a lease at once, after {:.2} s\n{:>8.1} MB of memory at most, {:.1} before\n\
+        "{:>8} attempts ran at once, after {:.2} s\n{:>8.1} MB of memory at most, {:.1} MB before\n\
          {} guests that sleep for {} s\n{}\nevery job done exactly once: {}",
         report.held_at_once,
         report.seconds_to_hold,

@@ -1,4 +1,4 @@
-//! `jobq bench idle`: what a daemon takes from the machine while it has nothing to do.
+//! `jobq bench idle`: CPU time and wake-ups of a daemon without jobs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,19 +18,19 @@ use crate::cli::parse::duration;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Starts a daemon with the default settings and three plugins in a process of its own, and watches
-it when it has settled. A wake-up is a thread that had gone to sleep by itself.
+Starts a daemon process with default settings and three plugins, lets it settle, and measures it.
+A wake-up is a voluntary context switch: a thread that slept and was woken.
 
 Examples:
   jobq bench idle
   jobq bench idle --time 5s -o json";
 
-/// After its start a daemon announces itself and settles down.
+/// How long a daemon may settle after its start.
 const SETTLE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How long to watch
+    /// How long to measure
     #[arg(long, default_value = "30s", value_parser = duration)]
     time: Duration,
     #[command(flatten)]
@@ -39,11 +39,11 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// Of one core.
+    /// Percent of one core.
     cpu_percent: f64,
-    /// How often one of its threads was woken.
+    /// Wake-ups of all threads.
     wakeups_per_s: f64,
-    /// The same by the names of its threads.
+    /// The same by thread name.
     by_thread: BTreeMap<String, Share>,
     rss_mb: f64,
     seconds: f64,
@@ -51,7 +51,7 @@ struct Report {
     machine: Machine,
 }
 
-/// What the threads of one name took.
+/// The usage of all threads with one name.
 #[derive(Debug, Serialize)]
 struct Share {
     threads: usize,
@@ -85,7 +85,7 @@ async fn measure(time: Duration, workspace: &Path) -> anyhow::Result<Report> {
     let daemon = DaemonDir::create(workspace, "daemon", &shipped()).await?.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
     let mut progress = Progress::on_stderr();
-    progress.show(&format!("watching an idle daemon for {time:?}"));
+    progress.show(&format!("measuring an idle daemon for {time:?}"));
     let (before, started) = (daemon.usage()?, Instant::now());
     tokio::time::sleep(time).await;
     let (after, seconds) = (daemon.usage()?, started.elapsed().as_secs_f64());
@@ -113,7 +113,7 @@ fn text(report: &Report) -> String {
     };
     format!(
         "{}\n\n{:>8.3} % of a core\n{:>8.1} wake-ups/s\n{:>8.1} MB of memory\n\
-         a daemon with {} plugins and no jobs, watched for {:.0} s\n{}",
+         a daemon with {} plugins and no jobs, measured for {:.0} s\n{}",
         output::table(columns, report.by_thread.iter().map(row)),
         report.cpu_percent,
         report.wakeups_per_s,

@@ -1,5 +1,5 @@
-//! What can be seen of the guests from the seam between pool and sandbox: when the first instruction of one ran (a guest
-//! tells, that logs before anything else), and how many are there at once.
+//! Handlers that measure what happens between pool and sandbox: when the first instruction of a guest ran (the guest logs
+//! before it does anything else), and how many guests run at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::queue::{Digest, JobType, NewJob, Payload, PluginReport};
 use crate::sandbox::{AttemptHandle, AttemptReport, Call, FollowUps, Grants, Limits};
 use crate::worker::{Handler, Handlers};
 
-/// A component that logs a word and returns (source: `tests/guests/wat/first_word.wat`).
+/// A component that logs one word and returns (source: `tests/guests/wat/first_word.wat`).
 const FIRST_WORD: &[u8] = include_bytes!("../../../../tests/guests/first_word.wasm");
 
-/// The type of the jobs that are timed.
+/// The job type of timed jobs.
 const TYPE: &str = "first-word";
 
 /// The workload whose jobs can be timed.
@@ -25,7 +25,7 @@ pub(super) fn timed_workload() -> anyhow::Result<Workload> {
     Ok(Workload { job_type: JobType::parse(TYPE)?, wasm: FIRST_WORD.to_vec(), payload })
 }
 
-/// A job that carries the instant of its making, by the clock that all processes share.
+/// A job whose payload is the time of its creation, by the wall clock that all processes share.
 pub(super) fn timed_job() -> anyhow::Result<NewJob> {
     let workload = timed_workload()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos().to_string();
@@ -33,26 +33,26 @@ pub(super) fn timed_job() -> anyhow::Result<NewJob> {
     Ok(Workload { payload, ..workload }.job())
 }
 
-/// Handlers that note what happens to the jobs of one type.
+/// Handlers that measure the jobs of one type.
 pub(super) struct InstrumentedHandlers {
     handlers: Arc<dyn Handlers>,
     job_type: JobType,
     measurements: Arc<Measurements>,
 }
 
-/// What was noted.
+/// The measurements.
 #[derive(Default)]
 struct Measurements {
-    /// For each timed job: how long after its making its first word was heard.
+    /// For each timed job, the time from its creation to its guest's first log line.
     times: Mutex<Vec<Duration>>,
-    /// Attempts whose guest is there now.
+    /// Guests that run now.
     inside: AtomicU64,
-    /// The most that were there at once.
+    /// The most that ran at once.
     most: AtomicU64,
 }
 
 impl InstrumentedHandlers {
-    /// Observes the jobs of `workload`.
+    /// Measures the jobs of `workload`.
     pub(super) fn of(workload: &Workload, handlers: Arc<dyn Handlers>) -> Self {
         Self { handlers, job_type: workload.job_type.clone(), measurements: Arc::default() }
     }
@@ -66,7 +66,7 @@ impl InstrumentedHandlers {
         std::mem::take(&mut self.measurements.times())
     }
 
-    /// The most guests that were there at once.
+    /// The most guests that ran at once.
     pub(super) fn most_at_once(&self) -> u64 {
         self.measurements.most.load(Ordering::Relaxed)
     }
@@ -118,7 +118,7 @@ impl Handler for InstrumentedHandler {
         let inside = self.measurements.inside.fetch_add(1, Ordering::Relaxed) + 1;
         self.measurements.most.fetch_max(inside, Ordering::Relaxed);
         let report = match call.payload.parse().map(Duration::from_nanos) {
-            Ok(made) => self.time(made, call, limits, grants, &handle, follow_ups).await,
+            Ok(created) => self.time(created, call, limits, grants, &handle, follow_ups).await,
             Err(_) => self.handler.run(call, limits, grants, handle, follow_ups).await,
         };
         self.measurements.inside.fetch_sub(1, Ordering::Relaxed);
@@ -131,11 +131,11 @@ impl Handler for InstrumentedHandler {
 }
 
 impl InstrumentedHandler {
-    /// Runs a job that was made at this time. It has a handle of its own, so that nobody else takes its first word; what it
-    /// said is passed on when it has ended, which is at once.
+    /// Runs a job that was created at this time. The guest gets its own handle, so that nothing else takes its first line. The
+    /// lines are passed on when the guest has ended, which is at once.
     async fn time(
         &self,
-        made: Duration,
+        created: Duration,
         call: Call,
         limits: &Limits,
         grants: &Grants,
@@ -146,8 +146,8 @@ impl InstrumentedHandler {
         let report = self.handler.run(call, limits, grants, own.clone(), follow_ups).await;
         let lines = own.take_lines();
         if let Some(first) = lines.first() {
-            let heard = first.time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.measurements.times().push(heard.saturating_sub(made));
+            let logged = first.time.duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.measurements.times().push(logged.saturating_sub(created));
         }
         lines.into_iter().for_each(|line| handle.push(line));
         report

@@ -1,5 +1,5 @@
-//! `jobq bench latency`: from enqueue to the first instruction of the handler, while idle, at half load and at full load,
-//! enqueued by the daemon's own process and by another one.
+//! `jobq bench latency`: time from enqueue to the first instruction of the handler, when idle, at half load and at full load,
+//! for jobs enqueued by the daemon's process and by another one.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -30,40 +30,40 @@ use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The clock starts before the job is enqueued and stops when its handler is heard for the first
-time; in between are two commits, of the enqueue and of the claim; one, where a claim of the same
-process stands by. At half load, jobs that do nothing come at half of the rate that the same pool
-reached just before; at full load, as soon as others have ended. Another process inserts by plain
-SQL, with a busy timeout of 5 s.
+The clock starts before the job is enqueued and stops at the first log line of its handler. In
+between are two commits, of the enqueue and of the claim, or one if the pool of the same process
+has a parked claim. At half load, no-op jobs are enqueued at half of the rate that the same pool
+reached just before; at full load, as soon as others have ended. The other process inserts by
+plain SQL, with a busy timeout of 5 s.
 
 Examples:
   jobq bench latency
   jobq bench latency --samples 1000 -o json";
 
-/// The pauses between two samples: of different length, so that they do not fall in step with anything.
+/// The pause between two samples in milliseconds. It varies, so that samples don't align with any other interval.
 const PAUSES: std::ops::Range<u64> = 10..60;
 
-/// How the other process enqueues.
+/// The statement of the other process.
 const INSERT: &str = "INSERT INTO jobs (type, payload) VALUES (?1, ?2)";
 
-/// How long the other process waits for the database, as most libraries have it.
+/// The busy timeout of the other process, the default of most libraries.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often the jobs of the load come.
+/// The interval at which the load enqueues jobs.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// Jobs of the load that have not ended, at full load.
+/// Unfinished jobs of the load at full load.
 const OUTSTANDING: usize = 256;
 
-/// How long the last sample may take.
+/// How long to wait for the last sample.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many jobs are timed, of each kind
+    /// Number of timed jobs of each kind
     #[arg(long, default_value = "200", value_parser = positive::<NonZeroUsize>)]
     samples: NonZeroUsize,
-    /// How many jobs tell what full load is
+    /// Number of jobs that measure the full load
     #[arg(long, default_value = "20000", value_parser = positive::<NonZeroUsize>)]
     jobs: NonZeroUsize,
     /// What an acknowledged write survives
@@ -77,7 +77,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ForeignWriterArgs {
     /// The directory of the queue
-    home: PathBuf,
+    queue_dir: PathBuf,
     durability: Durability,
     samples: usize,
 }
@@ -87,11 +87,11 @@ struct Report {
     idle: Sources,
     half_load: Sources,
     full_load: Sources,
-    /// What full load was.
+    /// The rate at full load, without samples.
     full_load_jobs_per_s: f64,
-    /// What half load became.
+    /// The rate at half load.
     half_load_jobs_per_s: f64,
-    /// What full load was while others wrote.
+    /// The rate at full load, while samples were enqueued.
     shared_load_jobs_per_s: f64,
     commits_in_between: u32,
     fsync_ms: f64,
@@ -125,7 +125,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 
 /// The other process: enqueues timed jobs, one after the other.
 pub(in crate::cli) fn run_foreign_writer(args: &ForeignWriterArgs, context: &Context) -> anyhow::Result<Code> {
-    let foreign = sql::Connection::open(args.home.join(pool::DATABASE))?;
+    let foreign = sql::Connection::open(args.queue_dir.join(pool::DATABASE))?;
     foreign.busy_timeout(BUSY_TIMEOUT)?;
     foreign.pragma_update(None, "synchronous", args.durability.word())?;
     context.block_on(async {
@@ -211,19 +211,19 @@ impl Bench<'_> {
     }
 
     async fn other_process(&self) -> anyhow::Result<Percentiles> {
-        let (home, samples) = (self.bench_pool.home().canonicalize()?, self.args.samples.to_string());
-        let home = home.display().to_string();
-        let args = ["bench", "foreign-writer", &home, self.args.durability.word(), &samples];
-        ChildProcess::start(self.bench_pool.home(), &args)?.end().await?;
+        let (queue_dir, samples) = (self.bench_pool.queue_dir().canonicalize()?, self.args.samples.to_string());
+        let queue_dir = queue_dir.display().to_string();
+        let args = ["bench", "foreign-writer", &queue_dir, self.args.durability.word(), &samples];
+        ChildProcess::start(self.bench_pool.queue_dir(), &args)?.end().await?;
         self.collect().await
     }
 
-    /// All samples of one kind, once the last is there.
+    /// Waits for all samples of one kind.
     async fn collect(&self) -> anyhow::Result<Percentiles> {
         let (wanted, started) = (self.args.samples.get(), Instant::now());
         while self.instrumented.timed() < wanted {
             if started.elapsed() > TIMEOUT {
-                let message = format!("only {} of {wanted} handlers were heard", self.instrumented.timed());
+                let message = format!("only {} of {wanted} handlers were timed", self.instrumented.timed());
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
             tokio::time::sleep(BEAT).await;
@@ -232,21 +232,21 @@ impl Bench<'_> {
     }
 }
 
-/// How many jobs the load is.
+/// The rate of the load.
 #[derive(Clone, Copy)]
 enum Rate {
     PerSecond(f64),
-    /// So many that have not ended.
+    /// As fast as they end, with this many unfinished jobs.
     Outstanding(usize),
 }
 
-/// What was enqueued meanwhile, in all and per second.
+/// The number of jobs enqueued as load, and the rate.
 struct Fed {
     jobs: usize,
     per_s: f64,
 }
 
-/// Enqueues jobs for as long as `work` takes.
+/// Enqueues load while `work` runs.
 async fn beside<T>(
     bench_pool: &BenchPool,
     workload: &Workload,
@@ -264,7 +264,7 @@ async fn beside<T>(
     Ok((done?, Fed { jobs, per_s: rate(jobs as u64, started.elapsed()) }))
 }
 
-/// Enqueues jobs until it is over, and tells how many.
+/// Enqueues load until `over` is cancelled, and returns the number of jobs.
 async fn feed(
     bench_pool: &BenchPool,
     workload: &Workload,
@@ -317,7 +317,7 @@ fn text(report: &Report) -> String {
     ];
     format!(
         "{}\n\nfrom enqueue to the first instruction of the handler, {} samples of each kind, durability {}\n\
-         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}, {:.0} while others write\n\
+         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}, {:.0} while samples are enqueued\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, rows),
         report.settings.samples,

@@ -1,4 +1,4 @@
-//! Clients that enqueue, in the process of the pool.
+//! Clients that enqueue jobs concurrently.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::queue::Store;
 use crate::queue::sqlite::SqliteStore;
 use crate::worker::Waker;
 
-/// How much is enqueued, and how.
+/// How many jobs to enqueue, and how.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Load {
-    /// How many jobs
+    /// Number of jobs
     #[arg(long, default_value = "50000", value_parser = positive::<NonZeroUsize>)]
     pub(super) jobs: NonZeroUsize,
-    /// How many enqueues are under way at once
+    /// Number of concurrent enqueue calls
     #[arg(long, default_value = "256", value_parser = positive::<NonZeroUsize>)]
     pub(super) outstanding: NonZeroUsize,
-    /// Jobs in one enqueue
+    /// Jobs per enqueue call
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     pub(super) batch: NonZeroUsize,
 }
 
-/// How long it took.
+/// The times of one load.
 pub(super) struct LoadResult {
-    /// Until the last job was acknowledged.
+    /// Until the last enqueue was acknowledged.
     pub(super) enqueued: Duration,
-    /// Until the last job was on record as ended.
+    /// Until the last outcome was recorded.
     pub(super) total: Duration,
-    /// Transactions in the meantime.
+    /// Commits during that time.
     pub(super) commits: u64,
 }
 
 impl Load {
-    /// Enqueues all jobs and waits until each has ended, for better or worse.
+    /// Enqueues all jobs and waits until the outcome of each is recorded.
     pub(super) async fn drive(self, bench_pool: &BenchPool, workload: &Workload) -> anyhow::Result<LoadResult> {
         let (ended, commits) = (bench_pool.pool.recorded(), bench_pool.store.commits());
         let started = Instant::now();
@@ -53,12 +53,12 @@ impl Load {
         tokio::select! {
             result = work => result,
             () = bench_pool.pool.gone() => {
-                Err(Failure::new(Code::Unexpected, "the queue was deleted while it was measured").into())
+                Err(Failure::new(Code::Unexpected, "the queue was deleted during the measurement").into())
             }
         }
     }
 
-    /// Enqueues all jobs; without a `waker` the pool is in another process and finds them by itself.
+    /// Enqueues all jobs. Without a `waker`, the pool is in another process and notices the writes by itself.
     pub(super) async fn enqueue(
         self,
         store: &Arc<SqliteStore>,
@@ -86,7 +86,7 @@ impl Load {
     }
 }
 
-/// Up to `most` of what is left; `None` when nothing is.
+/// Takes up to `most` from what is left; `None` if nothing is left.
 fn take(left: &AtomicUsize, most: usize) -> Option<usize> {
     let rest = |left: usize| (left > 0).then(|| left.saturating_sub(most));
     let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_batch_is_what_is_left() {
+    fn the_last_batch_takes_the_rest() {
         let left = AtomicUsize::new(7);
         assert_eq!([take(&left, 3), take(&left, 3), take(&left, 3), take(&left, 3)], [Some(3), Some(3), Some(1), None]);
     }

@@ -1,4 +1,4 @@
-//! `jobq bench memory`: what a daemon holds while it is idle, and the most it held at full load.
+//! `jobq bench memory`: memory of a daemon while it is idle, and its peak at full load.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::queue::{Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Starts a daemon with the default settings and three plugins in a process of its own, looks at its
-memory, and gives it as many jobs as it can do, of another plugin that does nothing.
+Starts a daemon process with default settings and three plugins, measures its memory, and enqueues
+jobs of a no-op plugin as fast as the daemon runs them.
 
 Examples:
   jobq bench memory
   jobq bench memory --jobs 200000 -o json";
 
-/// After its start a daemon announces itself and settles down.
+/// How long a daemon may settle after its start.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether the jobs have ended.
+/// How often to check whether the jobs have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// If no job ends for so long, none will.
+/// How long to wait for the next job to end.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, Serialize)]
 struct Report {
     idle_rss_mb: f64,
-    /// The most it held since its start.
+    /// The peak since the start of the process.
     load_rss_mb: f64,
     jobs_per_s: f64,
     delivered_once: bool,
@@ -78,12 +78,12 @@ async fn measure(args: &Args, workspace: &Path) -> anyhow::Result<(Report, Deliv
     let noop = Workload::noop(filler(100)?)?;
     let mut plugins = shipped();
     plugins.push((noop.job_type.to_string(), noop.wasm.clone()));
-    let home = DaemonDir::create(workspace, "daemon", &plugins).await?;
-    let daemon = home.start_cached().await?;
+    let daemon_dir = DaemonDir::create(workspace, "daemon", &plugins).await?;
+    let daemon = daemon_dir.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
     let idle = daemon.usage()?;
 
-    let store = Arc::new(pool::open(home.dir(), Durability::Full)?);
+    let store = Arc::new(pool::open(daemon_dir.dir(), Durability::Full)?);
     let (jobs, started) = (args.load.jobs.get(), Instant::now());
     args.load.enqueue(&store, None, &noop).await?;
     await_completions(&store, jobs as u64).await?;
@@ -108,7 +108,7 @@ async fn measure(args: &Args, workspace: &Path) -> anyhow::Result<(Report, Deliv
     Ok((report, delivery))
 }
 
-/// Waits until so many jobs have ended.
+/// Waits until this many jobs have ended.
 async fn await_completions(store: &SqliteStore, jobs: u64) -> anyhow::Result<()> {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
@@ -133,7 +133,7 @@ fn text(report: &Report) -> String {
     let Report { settings, machine, .. } = report;
     format!(
         "{:>8.1} MB idle\n{:>8.1} MB at most, at {:.0} jobs/s\n\
-         a daemon with {} plugins, and {} jobs that do nothing from another process, {} outstanding\n{}\n\
+         a daemon with {} plugins, and {} no-op jobs from another process, {} outstanding\n{}\n\
          every job done exactly once: {}",
         report.idle_rss_mb,
         report.load_rss_mb,

@@ -1,4 +1,4 @@
-//! A fresh queue with the daemon's pool on it.
+//! A fresh queue in a temporary directory, with the daemon's pool.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::queue::Retention;
 use crate::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
 use crate::worker::{Handlers, Pool, ServedTypes, Setup, WorkerOptions};
 
-/// How often it is looked whether the jobs have ended.
+/// How often to check whether the jobs have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// If no attempt ends for so long beyond its time limit, none will.
+/// How long to wait for the next outcome, on top of the time limit of an attempt.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The file of a bench's queue, in its home.
+/// The name of the database file.
 pub(super) const DATABASE: &str = "jobq.db";
 
 /// What an acknowledged write survives.
@@ -43,55 +43,55 @@ impl Durability {
     }
 }
 
-/// A queue in a directory of its own, and a pool that works on it.
+/// A queue in a temporary directory and the pool that runs its jobs.
 pub(super) struct BenchPool {
     pub(super) store: Arc<SqliteStore>,
     pub(super) pool: Pool,
-    longest: Duration,
-    home: TempDir,
+    outcome_timeout: Duration,
+    queue_dir: TempDir,
 }
 
-/// The options of a bench's pool: those of the settings, serving every type and keeping what has ended.
+/// The options of the pool: those of the settings, but it serves every type and keeps finished jobs.
 pub(super) fn options(settings: &Settings) -> WorkerOptions {
     WorkerOptions { types: ServedTypes::All, retention: Retention::default(), ..settings.worker.clone() }
 }
 
 impl BenchPool {
-    /// Makes the queue below `workspace` and starts the pool.
+    /// Creates a queue below `workspace` and starts the pool.
     pub(super) fn start(
         workspace: &Path,
         durability: Durability,
         handlers: Arc<dyn Handlers>,
         options: WorkerOptions,
     ) -> anyhow::Result<Self> {
-        Self::start_in(home(workspace)?, durability, handlers, options)
+        Self::start_in(queue_dir(workspace)?, durability, handlers, options)
     }
 
-    /// Starts the pool on the queue in `home`, which is made where it is missing.
+    /// Starts the pool on the queue in `queue_dir`, which is created if it is missing.
     pub(super) fn start_in(
-        home: TempDir,
+        queue_dir: TempDir,
         durability: Durability,
         handlers: Arc<dyn Handlers>,
         options: WorkerOptions,
     ) -> anyhow::Result<Self> {
-        let store = Arc::new(open(home.path(), durability)?);
+        let store = Arc::new(open(queue_dir.path(), durability)?);
         let job_types = &options.job_types;
         let limits =
             job_types.by_type.values().chain([&job_types.default]).map(|type_options| type_options.limits.timeout);
-        let longest = limits.max().unwrap_or_default().saturating_add(TIMEOUT);
+        let outcome_timeout = limits.max().unwrap_or_default().saturating_add(TIMEOUT);
         let pool = Pool::start(Setup { store: store.clone(), handlers, options });
-        Ok(Self { store, pool, longest, home })
+        Ok(Self { store, pool, outcome_timeout, queue_dir })
     }
 
-    /// Where the queue is.
-    pub(super) fn home(&self) -> &Path {
-        self.home.path()
+    /// The directory of the queue.
+    pub(super) fn queue_dir(&self) -> &Path {
+        self.queue_dir.path()
     }
 
-    /// Waits until the pool has put the ends of `count` attempts on record.
+    /// Waits until the pool has recorded the outcomes of `count` attempts.
     ///
     /// # Errors
-    /// When nothing ends any more.
+    /// When no outcome is recorded for too long.
     pub(super) async fn await_ends(&self, count: u64) -> anyhow::Result<()> {
         let (mut seen, mut since) = (0, Instant::now());
         loop {
@@ -102,51 +102,52 @@ impl BenchPool {
             if recorded != seen {
                 (seen, since) = (recorded, Instant::now());
             }
-            if since.elapsed() > self.longest {
-                let message = format!("only {recorded} of {count} attempts ended, and none for {:?}", self.longest);
+            if since.elapsed() > self.outcome_timeout {
+                let message =
+                    format!("only {recorded} of {count} attempts ended, and none for {:?}", self.outcome_timeout);
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Stops the pool when what runs has ended; what is left is the store, to be looked at and closed.
+    /// Stops the pool after running attempts have ended. The store stays open.
     pub(super) async fn stop(self) -> StoppedPool {
         self.pool.stop(CancellationToken::new()).await;
-        StoppedPool { store: self.store, _home: self.home }
+        StoppedPool { store: self.store, _queue_dir: self.queue_dir }
     }
 
-    /// Stops the pool and what runs.
+    /// Stops the pool and its running attempts. The store stays open.
     pub(super) async fn stop_at_once(self) -> StoppedPool {
         let at_once = CancellationToken::new();
         at_once.cancel();
         self.pool.stop(at_once).await;
-        StoppedPool { store: self.store, _home: self.home }
+        StoppedPool { store: self.store, _queue_dir: self.queue_dir }
     }
 }
 
-/// A queue whose pool has stopped; its files are deleted when this is dropped.
+/// A queue whose pool has stopped. Dropping this deletes its files.
 pub(super) struct StoppedPool {
     pub(super) store: Arc<SqliteStore>,
-    _home: TempDir,
+    _queue_dir: TempDir,
 }
 
-/// A directory for a queue; deleted when it is dropped.
-pub(super) fn home(workspace: &Path) -> anyhow::Result<TempDir> {
+/// Creates a temporary directory for a queue.
+pub(super) fn queue_dir(workspace: &Path) -> anyhow::Result<TempDir> {
     Ok(tempfile::Builder::new().prefix("queue-").tempdir_in(workspace)?)
 }
 
-/// The queue in `home`, made where it is missing.
-pub(super) fn open(home: &Path, durability: Durability) -> anyhow::Result<SqliteStore> {
-    Ok(SqliteStore::open(store_options(home, durability), OpenMode::Create)?)
+/// Opens the queue in `dir`, and creates it if it is missing.
+pub(super) fn open(queue_dir: &Path, durability: Durability) -> anyhow::Result<SqliteStore> {
+    Ok(SqliteStore::open(store_options(queue_dir, durability), OpenMode::Create)?)
 }
 
-/// How the queue in `home` is opened.
-pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::QueueOptions {
+/// The options for opening the queue in `dir`.
+pub(super) fn store_options(queue_dir: &Path, durability: Durability) -> sqlite::QueueOptions {
     let durability = match durability {
         Durability::Full => sqlite::Durability::Full,
         Durability::Normal => sqlite::Durability::Normal,
     };
-    let database = home.join(DATABASE);
+    let database = queue_dir.join(DATABASE);
     sqlite::QueueOptions { database, table: TableName::default(), durability, busy_timeout: None }
 }

@@ -1,4 +1,4 @@
-//! What a process uses: time of the cores and wake-ups by thread, memory. From Linux's `/proc`.
+//! The resources a process uses, from Linux's `/proc`: memory, and CPU time and wake-ups by thread.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::ops::AddAssign;
 use std::path::Path;
 use std::time::Duration;
 
-/// A process at one moment.
+/// A snapshot of a process.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessUsage {
-    /// Bytes of memory that it holds.
+    /// Resident memory in bytes.
     pub(super) rss: u64,
-    /// The most it held.
+    /// Peak resident memory in bytes.
     pub(super) peak_rss: u64,
-    /// Its threads by their number.
+    /// Its threads by thread id.
     threads: BTreeMap<u32, Thread>,
 }
 
@@ -24,13 +24,13 @@ struct Thread {
     used: ThreadUsage,
 }
 
-/// What a thread, or some of one name, has used.
+/// The usage of one thread, or of all threads with one name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThreadUsage {
     pub(super) threads: usize,
-    /// Time on a core.
+    /// CPU time.
     pub(super) cpu: Duration,
-    /// How often it had gone to sleep by itself, to be woken later.
+    /// Voluntary context switches: how often it went to sleep and was woken later.
     pub(super) wakeups: u64,
 }
 
@@ -43,16 +43,16 @@ impl AddAssign for ThreadUsage {
 }
 
 impl ProcessUsage {
-    /// Of this process.
+    /// The usage of a process.
     pub(super) fn of(pid: u32) -> io::Result<Self> {
         let mut threads = BTreeMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
             let entry = entry?;
             let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            // One that has ended since the directory was read is no longer there.
+            // The thread may have ended since the directory was read.
             let Ok(mut thread) = Thread::read(&entry.path()) else { continue };
             if number == pid {
-                // It has the name of the program's file, whatever that was.
+                // Its name is that of the executable, whatever that is.
                 "main".clone_into(&mut thread.name);
             }
             threads.insert(number, thread);
@@ -62,12 +62,12 @@ impl ProcessUsage {
         Ok(Self { rss: bytes("VmRSS:"), peak_rss: bytes("VmHWM:"), threads })
     }
 
-    /// Of the process that asks.
+    /// The usage of the current process.
     pub(super) fn of_self() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
-    /// What the threads that live have used since `earlier`, by their names.
+    /// What the living threads have used since `earlier`, by thread name.
     pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, ThreadUsage> {
         let mut used = BTreeMap::<String, ThreadUsage>::new();
         for (number, thread) in &self.threads {
@@ -93,12 +93,12 @@ impl Thread {
     }
 }
 
-/// Bytes as MB, of which there are a million in one.
+/// Bytes in MB (10^6).
 pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// The number behind a key of `status`; 0 where it is missing.
+/// The number after a key of `status`, or 0 if the key is missing.
 fn number(status: &str, key: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(key));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_thread_and_a_sleepy_one_are_told_apart() {
+    fn a_busy_thread_uses_cpu_and_a_sleeping_one_has_wakeups() {
         let before = ProcessUsage::of_self().unwrap();
         let used =
             move |name: &str| ProcessUsage::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_seen() {
+    fn allocated_memory_counts() {
         let memory = vec![1_u8; 8 << 20];
         let usage = ProcessUsage::of_self().unwrap();
         assert!(usage.rss > memory.len() as u64 && usage.peak_rss >= usage.rss, "{usage:?}");
     }
 
     #[test]
-    fn a_key_is_not_taken_for_a_longer_one() {
+    fn a_key_matches_only_at_the_start_of_a_line() {
         let status = "nonvoluntary_ctxt_switches:\t7\nvoluntary_ctxt_switches:\t5\nVmRSS:\t  12 kB\n";
         assert_eq!(number(status, "voluntary_ctxt_switches:"), 5);
         assert_eq!(number(status, "VmRSS:"), 12);

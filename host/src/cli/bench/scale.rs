@@ -1,4 +1,4 @@
-//! `jobq bench scale`: whether a full table is as fast as an empty one.
+//! `jobq bench scale`: throughput with a large table, compared with an empty one.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
@@ -24,14 +24,15 @@ use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Measures the throughput of jobs that do nothing in an empty queue, and then beside rows that
-should not matter: finished ones, ones due in a year, ones that nobody serves, and ones that wait.
+Measures the throughput of no-op jobs in an empty queue, and then in queues that also contain rows
+which should not matter: finished jobs, jobs due in a year, jobs of a type that is not served, and
+waiting jobs.
 
 Examples:
   jobq bench scale
   jobq bench scale --rows 100000 --runs 3 -o json";
 
-/// What else lies in the queue.
+/// The other rows in the queue.
 const FILLERS: [(&str, Option<FillerRows>); 5] = [
     ("nothing", None),
     ("finished", Some(FillerRows::Finished)),
@@ -42,7 +43,7 @@ const FILLERS: [(&str, Option<FillerRows>); 5] = [
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many rows there are besides
+    /// Number of other rows
     #[arg(long, default_value = "1000000", value_parser = positive::<NonZeroU32>)]
     rows: NonZeroU32,
     #[command(flatten)]
@@ -50,7 +51,7 @@ pub(in crate::cli) struct Args {
     /// What an acknowledged write survives
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
-    /// Measure so many times; the figures are medians
+    /// Number of runs; the figures are medians
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
@@ -60,20 +61,20 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, Serialize)]
 struct Report {
     beside: Vec<Beside>,
-    /// The lowest of the ratios.
+    /// The lowest ratio.
     worst_ratio: f64,
     delivered_once: bool,
     settings: ScaleSettings,
     machine: Machine,
 }
 
-/// The throughput beside rows of one kind.
+/// The throughput beside other rows of one kind.
 #[derive(Debug, Serialize)]
 struct Beside {
     what: &'static str,
     rows: u32,
     jobs_per_s: f64,
-    /// To the empty queue.
+    /// Fraction of the throughput in the empty queue.
     ratio: f64,
 }
 
@@ -120,15 +121,15 @@ async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyh
     Ok((report(args, options, rates, &deliveries, machine), deliveries))
 }
 
-/// A directory with a queue that is filled in this way.
+/// Creates a queue that contains rows of this kind.
 async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Workload, workspace: &Path) -> anyhow::Result<TempDir> {
-    let home = pool::home(workspace)?;
+    let queue_dir = pool::queue_dir(workspace)?;
     if let Some(kind) = kind {
-        let (options, job_type) = (pool::store_options(home.path(), args.durability), noop.job_type.clone());
+        let (options, job_type) = (pool::store_options(queue_dir.path(), args.durability), noop.job_type.clone());
         let rows = args.rows.get();
         tokio::task::spawn_blocking(move || fill(&options, kind, &job_type, rows)).await??;
     }
-    Ok(home)
+    Ok(queue_dir)
 }
 
 fn report<const N: usize>(
@@ -163,7 +164,7 @@ fn report<const N: usize>(
     }
 }
 
-/// Those that were finished before count as done; those that wait may be done or not, but never twice.
+/// Finished rows count as done. Waiting rows may be done or not, but never twice.
 async fn delivery(
     store: &SqliteStore,
     noop: &Workload,
@@ -191,7 +192,7 @@ fn text(report: &Report) -> String {
     };
     let ScaleSettings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
     format!(
-        "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
+        "{}\n\n{jobs} no-op jobs, {outstanding} outstanding, {batch} per enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, report.beside.iter().map(row)),
         durability.word(),

@@ -1,4 +1,4 @@
-//! `jobq bench start`: how long a daemon takes from its start as a process until it is ready, and until all plugins serve.
+//! `jobq bench start`: time from the start of a daemon process until it is ready and until all plugins are loaded.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::cli::parse::positive;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-A daemon is ready when it claims jobs; those whose plugin is still being compiled wait for it.
-Cold means that nothing was compiled before. The plugins are copies of one that does nothing,
-each with another content.
+A daemon is ready when it claims jobs. Jobs whose plugin is still being compiled wait for it.
+Cold means that nothing was compiled before. The plugins are copies of a no-op plugin, each with
+different content.
 
 Examples:
   jobq bench start
@@ -28,10 +28,10 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many plugins
+    /// Numbers of plugins to measure with
     #[arg(long, default_value = "3,100", value_delimiter = ',', value_parser = positive::<NonZeroUsize>)]
     plugins: Vec<NonZeroUsize>,
-    /// How many starts of each kind; the figures are medians
+    /// Number of starts of each kind; the figures are medians
     #[arg(long, default_value = "3", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
@@ -76,14 +76,14 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 
 async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Result<Starts> {
     let copies: Vec<Plugin> = (0..plugins).map(|number| (format!("noop{number}"), copy(number))).collect();
-    let home = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
+    let daemon_dir = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
     let (mut cold, mut cached) = (Vec::new(), Vec::new());
     for run in 0..runs {
         if run > 0 {
-            home.clear_cache()?;
+            daemon_dir.clear_cache()?;
         }
-        cold.push(start(&home).await?);
-        cached.push(start(&home).await?);
+        cold.push(start(&daemon_dir).await?);
+        cached.push(start(&daemon_dir).await?);
     }
     let of = |starts: &[Started], figure: fn(&Started) -> f64| median(starts.iter().map(figure));
     let ready = |started: &Started| started.ready.as_secs_f64() * 1e3;
@@ -97,13 +97,13 @@ async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Resul
     })
 }
 
-async fn start(home: &DaemonDir) -> anyhow::Result<Started> {
-    let (daemon, started) = home.start().await?;
+async fn start(daemon_dir: &DaemonDir) -> anyhow::Result<Started> {
+    let (daemon, started) = daemon_dir.start().await?;
     daemon.stop().await?;
     Ok(started)
 }
 
-/// The component that does nothing, made different from its siblings by a custom section that holds `number`.
+/// The no-op component with a custom section that contains `number`, so that each copy differs.
 fn copy(number: usize) -> Vec<u8> {
     let name = b"copy";
     let content = (number as u64).to_le_bytes();
@@ -134,7 +134,7 @@ fn text(report: &Report) -> String {
         ]
     };
     format!(
-        "{}\n\nfrom exec until the daemon is ready, and until every plugin serves; medians of {}\n{}",
+        "{}\n\nfrom exec until the daemon is ready, and until every plugin is loaded (serving); medians of {}\n{}",
         output::table(columns, report.starts.iter().map(row)),
         report.settings.runs,
         report.machine.text(),
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_components_of_different_content() {
+    fn copies_are_valid_components_that_differ() {
         let bytes = [copy(0), copy(99)];
         assert_ne!(bytes[0], bytes[1]);
         for wasm in bytes {

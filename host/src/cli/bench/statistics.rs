@@ -1,15 +1,15 @@
-//! Figures out of samples.
+//! Rates, medians and percentiles.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// So many a second.
+/// Count per second.
 pub(super) fn rate(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// The middle of the samples, or the mean of the middle two; 0 without samples.
+/// The median; 0 without samples.
 pub(super) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = samples.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
@@ -20,7 +20,7 @@ pub(super) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// How long something took, many times over, in milliseconds.
+/// Percentiles of measured times, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Percentiles {
     pub(super) p50_ms: f64,
@@ -30,7 +30,7 @@ pub(super) struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of all of these; all zero without any.
+    /// The percentiles of `times`; all zero if there are none.
     pub(super) fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |percent: usize| {
@@ -46,16 +46,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_is_the_middle() {
+    fn the_median_is_the_middle_sample() {
         assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median([]), 0.0);
     }
 
     #[test]
-    fn a_spread_ranks_its_samples() {
-        let spread = Percentiles::of((1..=200).rev().map(Duration::from_millis).collect());
-        assert_eq!((spread.p50_ms, spread.p99_ms, spread.max_ms, spread.samples), (100.0, 198.0, 200.0, 200));
+    fn percentiles_are_ranked_samples() {
+        let percentiles = Percentiles::of((1..=200).rev().map(Duration::from_millis).collect());
+        assert_eq!(
+            (percentiles.p50_ms, percentiles.p99_ms, percentiles.max_ms, percentiles.samples),
+            (100.0, 198.0, 200.0, 200)
+        );
         assert_eq!(Percentiles::of(vec![Duration::from_millis(7)]).p50_ms, 7.0);
         assert_eq!(Percentiles::of(Vec::new()).max_ms, 0.0);
     }

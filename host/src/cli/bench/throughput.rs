@@ -1,5 +1,6 @@
-//! `jobq bench throughput`: jobs from enqueue to completed, through a fresh queue and the daemon's own pool,
-//! beside the two floors that this is made of: the store without a sandbox, the sandbox without a store.
+//! `jobq bench throughput`: jobs per second from enqueue to completed, through a fresh queue and the daemon's pool.
+//!
+//! Two floors are measured beside it: the store without a sandbox, and the sandbox without a store.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
@@ -25,10 +26,10 @@ use crate::worker::{Handlers, NativeHandlers, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Limits, grants and concurrency are those of jobq.toml, where there is one. Three things are
-measured in turn: the store floor (the same queue and pool, with a native function that does
-nothing for a handler), the sandbox floor (the handler without a queue), and the whole.
-Exit code 1 says that a job was not done exactly once.
+Limits, grants and concurrency come from jobq.toml, if there is one. Three things are measured in
+turn: the store floor (the same queue and pool, with a native no-op function as the handler), the
+sandbox floor (the handler without a queue), and the whole. The exit code is 1 if a job was not
+done exactly once.
 
 Examples:
   jobq bench throughput
@@ -45,20 +46,20 @@ pub(in crate::cli) struct Args {
     durability: Durability,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// Attempts at once [default: as in the settings]
+    /// Attempts at once [default: from the settings]
     #[arg(long, value_parser = positive::<NonZeroU32>)]
     concurrency: Option<NonZeroU32>,
-    /// Measure so many times; the figures are medians
+    /// Number of runs; the figures are medians
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
-    /// Measure the usual combinations one after the other, and print a table or an array
+    /// Measure the usual combinations of options and print a table or an array
     #[arg(long, conflicts_with_all = ["outstanding", "batch", "durability", "payload", "payload_bytes"])]
     all: bool,
     #[command(flatten)]
     workspace: WorkspaceArgs,
 }
 
-/// One combination.
+/// One combination of options.
 struct Case {
     load: Load,
     durability: Durability,
@@ -68,7 +69,7 @@ struct Case {
 impl Case {
     fn describe(&self) -> String {
         let (Load { jobs, outstanding, batch }, durability) = (self.load, self.durability.word());
-        format!("{jobs} jobs, {outstanding} outstanding, {batch} an enqueue, durability {durability}")
+        format!("{jobs} jobs, {outstanding} outstanding, {batch} per enqueue, durability {durability}")
     }
 }
 
@@ -77,7 +78,7 @@ struct Report {
     jobs_per_s: f64,
     store_floor_per_s: f64,
     sandbox_floor_per_s: f64,
-    /// Of the slower floor.
+    /// Fraction of the slower floor.
     ratio_to_floor: f64,
     delivered_once: bool,
     enqueued_per_s: f64,
@@ -88,7 +89,7 @@ struct Report {
     machine: Machine,
 }
 
-/// What was asked for.
+/// The options of the measurement.
 #[derive(Debug, Serialize)]
 struct ThroughputSettings {
     jobs: usize,
@@ -100,7 +101,7 @@ struct ThroughputSettings {
     concurrency: u32,
 }
 
-/// One time round: both floors and the whole.
+/// One run: both floors and the whole.
 #[derive(Debug, Serialize)]
 struct Run {
     jobs_per_s: f64,
@@ -137,7 +138,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     Ok(Code::Ok)
 }
 
-/// What is to be measured.
+/// The combinations to measure.
 fn cases(args: &Args, workload: Workload) -> anyhow::Result<Vec<Case>> {
     let Args { load, durability, all, .. } = args;
     if !all {
@@ -234,11 +235,11 @@ fn text(report: &Report) -> String {
     let runs = if report.runs.len() > 1 { format!(", medians of {}", report.runs.len()) } else { String::new() };
     format!(
         "{:>8.0} jobs/s from enqueue to completed\n\
-         {:>8.0} jobs/s store floor: a native handler that does nothing\n\
+         {:>8.0} jobs/s store floor: a native no-op handler\n\
          {:>8.0} jobs/s sandbox floor: the handler without a queue\n\
          {:>8.0} % of the slower floor\n\
-         {:>8.0} fsyncs/s on this disk in the same run, {:.3} commits a job\n\
-         {} jobs of `{}`, {} B payload, {} outstanding, {} an enqueue, durability {}, {} slots{runs}\n\
+         {:>8.0} fsyncs/s on this disk in the same run, {:.3} commits per job\n\
+         {} jobs of `{}`, {} B payload, {} outstanding, {} per enqueue, durability {}, {} slots{runs}\n\
          {}\n\
          every job done exactly once: {}",
         report.jobs_per_s,

@@ -1,6 +1,6 @@
-//! `jobq bench types`: whether a type's slots are used as well beside another type that has just been quick and is idle.
+//! `jobq bench types`: whether slots are used as well when another type, known to have short jobs, is idle.
 //!
-//! What a daemon knows of one type, such as how short its jobs are, must cost no other a thing.
+//! What a daemon has learned about one type, such as how short its jobs are, must not slow down the others.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
@@ -26,36 +26,36 @@ use crate::worker::{NativeHandlers, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Two things are measured, alone and beside a second type whose jobs have just been measured as
-short and of which there are no more: how long naps take on a few slots, and how many jobs that
-do nothing a second are done when another connection adds them, which nobody tells the pool of.
-All handlers are functions, so that nothing but the scheduling is measured.
+Measures two things, first alone and then beside a second type that had short jobs and is idle now:
+how long sleeping jobs take on a few slots, and how many no-op jobs per second are done when
+another connection enqueues them without notifying the pool. All handlers are native functions, so
+that only the scheduling is measured.
 
 Examples:
   jobq bench types
   jobq bench types --poll-interval 1s --naps 40 -o json";
 
-/// Jobs by which the second type is known to be short.
+/// How many short jobs of the second type run beforehand.
 const SHORT: usize = 200;
 
-/// Jobs that the other connection adds in one transaction.
+/// Jobs per transaction of the other connection.
 const BATCH: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many naps
+    /// Number of sleeping jobs
     #[arg(long, default_value = "20", value_parser = positive::<NonZeroUsize>)]
     naps: NonZeroUsize,
-    /// How long each is
+    /// How long each of them sleeps
     #[arg(long, default_value = "100ms", value_parser = duration)]
     nap: Duration,
-    /// How many jobs that do nothing
+    /// Number of no-op jobs
     #[arg(long, default_value = "10000", value_parser = positive::<NonZeroUsize>)]
     jobs: NonZeroUsize,
     /// Attempts at once
     #[arg(long, default_value = "2", value_parser = positive::<NonZeroU32>)]
     concurrency: NonZeroU32,
-    /// How often the pool looks whether another connection wrote [default: as in the settings]
+    /// The poll_interval of the pool [default: from the settings]
     #[arg(long, value_parser = duration)]
     poll_interval: Option<Duration>,
     /// What an acknowledged write survives
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// What the naps take if no slot is ever free.
+    /// How long the sleeping jobs take if no slot is ever idle.
     ideal_s: f64,
     alone: Measurement,
     beside_a_short_type: Measurement,
@@ -79,7 +79,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Measurement {
     naps_s: f64,
-    /// Of the ideal: 1 is best, and more is worse.
+    /// Multiple of the ideal time: 1 is best, more is worse.
     naps_ratio: f64,
     jobs_per_s: f64,
 }
@@ -108,7 +108,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     Ok(Code::Ok)
 }
 
-/// A type whose handler is a function.
+/// A workload for a native function.
 fn workload(name: &str) -> anyhow::Result<Workload> {
     Ok(Workload { job_type: JobType::parse(name)?, wasm: Vec::new(), payload: filler(2)? })
 }
@@ -184,7 +184,7 @@ impl Bench<'_> {
         Ok((side, deliveries))
     }
 
-    /// How long jobs take that are enqueued at once by the process of the pool.
+    /// How long jobs take that the process of the pool enqueues in one call.
     async fn time_enqueued_here(
         &self,
         bench_pool: &BenchPool,
@@ -198,9 +198,9 @@ impl Bench<'_> {
         Ok(started.elapsed())
     }
 
-    /// How long the jobs that do nothing take when another connection adds them.
+    /// How long the no-op jobs take when another connection enqueues them.
     async fn time_enqueued_elsewhere(&self, bench_pool: &BenchPool) -> anyhow::Result<Duration> {
-        let foreign = Arc::new(pool::open(bench_pool.home(), self.args.durability)?);
+        let foreign = Arc::new(pool::open(bench_pool.queue_dir(), self.args.durability)?);
         let batch = NonZeroUsize::new(BATCH).unwrap_or(NonZeroUsize::MIN);
         let load = Load { jobs: self.args.jobs, outstanding: NonZeroUsize::MIN, batch };
         let (ended, started) = (bench_pool.pool.recorded(), Instant::now());
@@ -215,9 +215,9 @@ impl Bench<'_> {
 fn text(report: &Report) -> String {
     let Report { ideal_s, alone, beside_a_short_type: beside, settings, machine, .. } = report;
     format!(
-        "{:>8.2} s for the naps alone, {:>8.2} s beside a short type; ideal is {ideal_s:.2} s\n\
-         {:>8.0} jobs/s from another connection alone, {:>8.0} beside a short type\n\
-         {} naps of {} ms and {} jobs that do nothing on {} slots, poll_interval {} ms, durability {}\n\
+        "{:>8.2} s for the sleeping jobs alone, {:>8.2} s beside an idle short type; {ideal_s:.2} s would be ideal\n\
+         {:>8.0} jobs/s from another connection alone, {:>8.0} beside an idle short type\n\
+         {} sleeping jobs of {} ms and {} no-op jobs on {} slots, poll_interval {} ms, durability {}\n\
          {}\n\
          every job done exactly once: {}",
         alone.naps_s,

@@ -1,4 +1,4 @@
-//! What a bench runs: the built-in handler that does nothing, or one of the user's own, and what it is given.
+//! The handler and payload of a benchmark: the built-in no-op or a plugin of the user.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ pub(super) const NOOP: &[u8] = include_bytes!("../../../../tests/guests/noop.was
 
 #[derive(Debug, clap::Args)]
 pub(super) struct WorkloadArgs {
-    /// A handler of your own; what it may do, it will do [default: a built-in one that returns at once]
+    /// Your own handler; it runs for real, with the grants of its type [default: a built-in no-op]
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
-    /// The job type whose limits and grants in jobq.toml hold for --plugin [default: the name of the file]
+    /// The job type in jobq.toml whose limits and grants --plugin gets [default: the name of the file]
     #[arg(long = "type", value_name = "TYPE", requires = "plugin")]
     job_type: Option<String>,
-    /// What each job is given: JSON, or @file
+    /// The payload of each job: JSON, or @file
     #[arg(long, value_name = "JSON|@FILE", conflicts_with = "payload_bytes")]
     payload: Option<String>,
-    /// Bytes of each payload, where it does not matter what it says
+    /// Size of the generated payload if there is no --payload
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     payload_bytes: usize,
 }
@@ -48,7 +48,7 @@ impl WorkloadArgs {
     /// Reads the files.
     ///
     /// # Errors
-    /// When one cannot be read, the type is none, or the payload is no JSON or longer than `settings` allow.
+    /// When a file cannot be read, the type is not a valid name, or the payload is not JSON or longer than `settings` allow.
     pub(super) fn read(&self, settings: &Settings) -> anyhow::Result<Workload> {
         let (job_type, wasm) = match &self.plugin {
             None => ("noop".to_owned(), NOOP.to_vec()),
@@ -61,7 +61,7 @@ impl WorkloadArgs {
             }
         };
         let job_type = JobType::parse(&job_type)
-            .map_err(|error| Failure::usage(error.to_string()).hint("name one by `--type`"))?;
+            .map_err(|error| Failure::usage(error.to_string()).hint("set it with `--type`"))?;
         let payload = match &self.payload {
             Some(argument) => {
                 let max = settings.worker.job_types.max_payload;
@@ -73,19 +73,19 @@ impl WorkloadArgs {
     }
 }
 
-/// A JSON string of `bytes` bytes.
+/// A JSON string of this length in bytes.
 pub(super) fn filler(bytes: usize) -> anyhow::Result<Payload> {
     let letters = bytes.checked_sub(2).ok_or_else(|| Failure::usage("expected a payload of at least 2 bytes"))?;
     Payload::parse(format!("\"{}\"", "x".repeat(letters)), bytes).context("a string is a payload")
 }
 
 impl Workload {
-    /// The handler that does nothing.
+    /// The built-in no-op handler.
     pub(super) fn noop(payload: Payload) -> anyhow::Result<Self> {
         Ok(Self { job_type: JobType::parse("noop")?, wasm: NOOP.to_vec(), payload })
     }
 
-    /// A job for it. It is tried once: a failure is to be seen, not to be mended.
+    /// A job with one attempt, so that a failure shows in the report and is not hidden by a retry.
     pub(super) fn job(&self) -> NewJob {
         NewJob { max_attempts: Some(1), ..NewJob::new(self.job_type.clone(), self.payload.clone()) }
     }

@@ -1,6 +1,6 @@
-//! `jobq demo`: a daemon with the plugins that ship, twenty jobs of every fate, and what became of them.
+//! `jobq demo`: runs a daemon with the shipped plugins and twenty jobs that end in every possible way.
 //!
-//! `cast` says which jobs there are and how each must end, `project` makes the directory, `table` tells what happened.
+//! `jobs` lists the jobs and how each must end, `project` creates the directory, `table` prints the result.
 
 mod jobs;
 mod project;
@@ -24,15 +24,15 @@ use crate::worker::{PluginHandlers, Pool, Setup};
 use jobs::DemoJob;
 use project::DemoProject;
 
-/// How long the jobs may take, all together.
+/// How long all jobs may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often the progress is looked at.
+/// How often to check the progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-It needs no settings and touches nothing but its own directory. Exit code 1 says that a job did not end as expected.
+It needs no settings and changes nothing outside its own directory. The exit code is 1 if a job did not end as expected.
 
 Examples:
   jobq demo";
@@ -41,7 +41,7 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, _: &Context) -> anyhow::Result<Code> {
-    let project = DemoProject::build().context("cannot make a directory for the demo")?;
+    let project = DemoProject::create().context("cannot create a directory for the demo")?;
     talk(format!("A fresh directory: {}", project.dir().display()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let finished = runtime.block_on(run_jobs(&project))?;
@@ -70,12 +70,12 @@ async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
     let registry = Registry::start(settings.plugins.clone(), sandbox.clone())?;
     let handlers = Arc::new(PluginHandlers::new(sandbox, registry.clone()));
     let pool = Pool::start(Setup { store: store.clone(), handlers, options: settings.worker });
-    talk("The daemon is ready; its plugins are compiled while their jobs wait.\n");
+    talk("The daemon is ready. Jobs wait until their plugin is compiled.\n");
 
     let mut demo_jobs = Vec::new();
     for demo_job in jobs::all()? {
         let answers = store.enqueue(vec![demo_job.job.clone()]).await?;
-        let id = answers.first().context("the store did not answer")?.id().clone();
+        let id = answers.first().context("the store returned no answer")?.id().clone();
         if demo_job.status == Status::Cancelled {
             store.cancel(&id).await?;
         }
@@ -87,7 +87,7 @@ async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
 
     let mut finished = Vec::new();
     for (id, demo_job) in demo_jobs {
-        let job = store.find(&id).await?.context("a job has vanished")?;
+        let job = store.find(&id).await?.context("a job has disappeared")?;
         finished.push(FinishedJob { demo_job, job, attempts: store.attempts(&id).await? });
     }
     output::print(&format!("{}\n\n{}", table::of(&finished), summary(&store.counts().await?)))?;
@@ -95,17 +95,17 @@ async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
     Ok(finished)
 }
 
-/// Shows how far the jobs are until all have ended.
+/// Shows the progress until all jobs have ended.
 async fn watch(store: &dyn Store, demo_jobs: &[(Id, DemoJob)]) -> anyhow::Result<()> {
-    let terminal = std::io::stderr().is_terminal();
+    let is_terminal = std::io::stderr().is_terminal();
     let started = Instant::now();
     let mut last = String::new();
     loop {
         let counts = store.counts().await?;
         let line = summary(&counts);
         if line != last {
-            let start = if terminal { "\r\x1b[K" } else { "" };
-            let end = if terminal { "" } else { "\n" };
+            let start = if is_terminal { "\r\x1b[K" } else { "" };
+            let end = if is_terminal { "" } else { "\n" };
             let mut stderr = std::io::stderr().lock();
             _ = write!(stderr, "{start}{:5.1} s  {line}{end}", started.elapsed().as_secs_f64());
             _ = stderr.flush();
@@ -113,7 +113,7 @@ async fn watch(store: &dyn Store, demo_jobs: &[(Id, DemoJob)]) -> anyhow::Result
         }
         let ended: u64 = counts.iter().filter(|(status, _)| status.is_terminal()).map(|(_, count)| count).sum();
         if ended >= demo_jobs.len() as u64 || started.elapsed() > TIMEOUT {
-            talk(if terminal { "\n" } else { "" });
+            talk(if is_terminal { "\n" } else { "" });
             return Ok(());
         }
         tokio::time::sleep(POLL_INTERVAL).await;

@@ -1,4 +1,4 @@
-//! The directory of the demo: settings with short limits, the plugins that ship, a file to work on.
+//! The directory of the demo: settings with short limits, the shipped plugins, and input data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use crate::cli::output::talk;
 use crate::cli::shipped::PLUGINS;
 use crate::config::{self, Environment, Settings};
 
-/// A file of sales.
+/// The input file.
 const SALES: &str = include_str!("../../../../examples/data/sales.csv");
 
-const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that all of it finished within seconds.
+const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that everything ends within seconds.
 
 [defaults]
 timeout = "10s"
@@ -34,14 +34,14 @@ max_attempts = 1
 [jobs.flaky]
 "#;
 
-/// A directory that stays when the demo is over.
+/// A project directory that is kept after the demo.
 pub(super) struct DemoProject {
     dir: PathBuf,
 }
 
 impl DemoProject {
-    /// Makes it below the system's temporary directory.
-    pub(super) fn build() -> anyhow::Result<Self> {
+    /// Creates it in the system's temporary directory.
+    pub(super) fn create() -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("jobq-demo-").tempdir()?.keep();
         for name in ["plugins", "data", "outbox", "reports"] {
             fs::create_dir(dir.join(name))?;

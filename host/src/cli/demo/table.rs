@@ -1,4 +1,4 @@
-//! What became of each job.
+//! The table of finished jobs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::FinishedJob;
 use crate::cli::output::{self, Column, cell};
 use crate::cli::terminal;
 
-/// One row a job.
+/// One row per job.
 pub(super) fn of(finished: &[FinishedJob]) -> String {
     let columns = [
         Column::Cut("JOB"),

@@ -14,6 +14,11 @@ impl Table {
         self.stale(leases)
     }
 
+    /// Whether any job is running.
+    pub fn has_running(&self) -> bool {
+        !self.indexes.running.is_empty()
+    }
+
     /// Returns those of `leases` that are no longer valid.
     pub fn stale(&self, leases: &[Lease]) -> Vec<StaleLease> {
         let stale = |lease: &Lease| {

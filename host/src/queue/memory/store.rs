@@ -250,6 +250,10 @@ impl Store for MemoryStore {
         self.look(|state, _| state.table.logs(id).get(skip..).unwrap_or_default().to_vec())
     }
 
+    async fn has_running(&self) -> Result<bool, StoreError> {
+        self.look(|state, _| state.table.has_running())
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.look(|state, _| state.table.counts())
     }

@@ -373,6 +373,10 @@ impl Store for SqliteStore {
         self.readers.read(move |db| logs::logs(db, &id, skip)).await
     }
 
+    async fn has_running(&self) -> Result<bool, StoreError> {
+        self.readers.read(counts::has_running).await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.readers.read(counts::counts).await
     }

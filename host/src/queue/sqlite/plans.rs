@@ -165,6 +165,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
     let (evidence, _) = rescue::look(db, workers, expiry, 9).unwrap().unwrap();
     rescue::rescue(db, &RetryPolicies::default(), &evidence, expiry, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
+    counts::has_running(db).unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
     let retention = Retention { completed: all, cancelled: all, dead: all };

@@ -1,4 +1,4 @@
-//! The world of one history: the clock, the store and what fails, and the order of events.
+//! The environment of one history: the clock, the store and its failures, and the event queue.
 
 mod checks;
 
@@ -22,19 +22,22 @@ use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
 use crate::worker::{JobTypeOptions, reaper};
 
-/// A free slot and a due job that it may take must not stand beside each other for longer.
-const LOOK: Duration = Duration::from_millis(160);
+/// How long a slot may stay free while a due job could use it.
+const MAX_IDLE_SLOT: Duration = Duration::from_millis(160);
 
-/// How long after a trouble of the store nobody is blamed for being slow.
+/// How long the jobs of a dead daemon may wait until another daemon rescues them.
+const MAX_RESCUE_DELAY: Duration = Duration::from_secs(1);
+
+/// How long after a failure the checks of delays are suspended.
 const RECOVERY: Duration = Duration::from_secs(6);
 
-/// How long after the end of a script every job must have ended.
+/// How long after the end of the script every job must have ended.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long a guest that hangs may run.
+/// The timeout of a guest that hangs.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A history that takes more has a loop that does nothing.
+/// A history with more steps than this is in an endless loop.
 const MOST_STEPS: u64 = 60_000;
 
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
@@ -44,25 +47,26 @@ enum Call {
     Claim(u64, Claim),
     Renew(Vec<Lease>),
     StaleLease(Vec<Lease>),
-    /// Whether expired leases are judged too.
+    /// Whether expired leases are rescued too.
     Rescue(bool),
     End(Box<Claimed>, AttemptEnd),
     Release(Vec<Lease>),
 }
 
-/// The store's answer; `None` where the call failed.
+/// The answer to a call. `None`: it failed.
 enum Answer {
     Claim(u64, Instant, Option<Claims>),
     Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
     StaleLease(Option<Vec<StaleLease>>),
-    Rescue(Option<usize>),
+    /// How many jobs were rescued, and whether any job runs now.
+    Rescue(Option<(usize, bool)>),
     End(Box<Claimed>, AttemptEnd, bool),
     Release(Vec<Lease>, bool),
 }
 
 enum WorldEvent {
     Input(usize),
-    /// Trouble of the store, or the script, is over.
+    /// The script is over: everything must recover from here on.
     Recover,
     Check,
     Restart(usize),
@@ -70,15 +74,15 @@ enum WorldEvent {
     Of(usize, u32, ProcessEvent),
 }
 
-/// WorldEvent process_event within a process; forgotten when it dies.
+/// An event within a process. It is dropped if the process has died.
 enum ProcessEvent {
     Notice,
     Wake,
     Beat,
-    /// The store takes a call that was made at this instant.
-    Call(Instant, Call),
-    Answer(Answer),
-    /// The task of an attempt is polled for the first time.
+    /// The store executes a call that was made at this instant.
+    Call(Instant, Box<Call>),
+    Answer(Box<Answer>),
+    /// The task of an attempt runs for the first time.
     FirstPoll(Box<Claimed>),
     GuestEnds(Key),
     StopGuest(Key),
@@ -108,13 +112,13 @@ impl Ord for Scheduled {
     }
 }
 
-/// One history under way.
+/// A running history.
 pub(super) struct World<'s> {
     script: &'s Script,
     rng: Rng,
     base: Instant,
     now: Duration,
-    /// How far the wall clock is from the right time, in milliseconds, and the furthest it has been.
+    /// The offset of the wall clock in milliseconds, and the largest so far.
     clock: (i64, i64),
     events: BinaryHeap<Reverse<Scheduled>>,
     number: u64,
@@ -123,28 +127,35 @@ pub(super) struct World<'s> {
     type_options: JobTypeOptions,
     ids: Vec<Id>,
     daemons: Vec<Option<Daemon>>,
-    /// Counts the lives of each daemon.
+    /// How often each daemon was started or ended.
     lives: Vec<u32>,
-    /// The start notes of processes that died and were not reaped.
-    dead_workers: BTreeMap<WorkerName, BTreeSet<Key>>,
+    /// Processes that died and whose jobs were not rescued yet.
+    dead_workers: BTreeMap<WorkerName, DeadWorker>,
     /// Every guest that ever started.
     started: BTreeSet<Key>,
     locked_until: Duration,
     failing_until: Duration,
     losing_until: Duration,
     trouble_until: Duration,
-    /// The same of what keeps daemons from renewing.
+    /// The end of the last failure that keeps daemons from renewing leases.
     stalled_until: Duration,
     clock_set_at: Option<Instant>,
-    /// Jobs that a daemon has leased without hearing of it.
+    /// Jobs that a daemon has claimed without receiving the answer.
     orphans: BTreeSet<Id>,
     verbose: bool,
+}
+
+/// What a process left behind when it died.
+struct DeadWorker {
+    /// Its start notes.
+    notes: BTreeSet<Key>,
+    died_at: Duration,
 }
 
 type Check = Result<(), String>;
 
 impl<'s> World<'s> {
-    /// Runs a script to its end and tells how many steps that took.
+    /// Runs a script to its end and returns the number of steps.
     pub(super) fn run(script: &'s Script, verbose: bool) -> Result<u64, String> {
         let mut world = Self::new(script, verbose);
         for daemon in 0..script.slots.len() {
@@ -169,12 +180,12 @@ impl<'s> World<'s> {
             }
             if world.now > end + PATIENCE {
                 return Err(format!(
-                    "starved: after {PATIENCE:?} of peace not every job has ended: {}",
+                    "starved: {PATIENCE:?} after the end of the script, not every job has ended: {}",
                     world.unfinished()
                 ));
             }
         }
-        Err("starved: nothing process_event any more".into())
+        Err("starved: no event is left".into())
     }
 
     fn new(script: &'s Script, verbose: bool) -> Self {
@@ -248,7 +259,7 @@ impl<'s> World<'s> {
         }
     }
 
-    // WorldEvent process_event.
+    // Events.
 
     fn step(&mut self, what: WorldEvent) -> Check {
         match what {
@@ -317,7 +328,7 @@ impl<'s> World<'s> {
         self.stalled_until = self.stalled_until.max(until);
     }
 
-    /// Sees to it that all jobs can come to their end: every daemon runs, and the clock is past every instant it has shown.
+    /// Makes sure that all jobs can end: starts every daemon and sets the clock past every instant so far.
     fn recover(&mut self) {
         self.set_clock(self.clock.1);
         for daemon in 0..self.daemons.len() {
@@ -330,7 +341,7 @@ impl<'s> World<'s> {
     fn set_clock(&mut self, offset: i64) {
         self.clock = (offset, self.clock.1.max(offset));
         self.clock_set_at = Some(self.instant());
-        // Leases of before may be over at once, or seem to hold for long: neither is a fault of the daemons.
+        // Earlier leases may expire at once or far too late, which is not the daemons' fault.
         self.trouble_until = self.trouble_until.max(self.now + LEASE);
     }
 
@@ -360,7 +371,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Jobs that are added in the process of a daemon are claimed by what stands by there, in the same transaction.
+    /// Jobs enqueued in the process of a daemon are claimed by its parked claim in the same transaction.
     fn take_parked_claim(&mut self, daemon: usize) {
         let now = self.now;
         let Some(process) = &mut self.daemons[daemon] else { return };
@@ -371,10 +382,10 @@ impl<'s> World<'s> {
         let claims = self.table.claim(&claim, self.timestamp());
         let delay = self.micros(20..5_000);
         let answer = Answer::Claim(number, self.instant(), Some(claims));
-        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
     }
 
-    /// Everybody notices a change of the queue, a little later.
+    /// Every daemon notices a change of the queue a little later.
     fn notify_all(&mut self) {
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_some() {
@@ -400,7 +411,7 @@ impl<'s> World<'s> {
         let (slots, wall, now) = (self.script.slots[daemon], self.system_time(), self.instant());
         self.trace(|| format!("{name} starts"));
         let mut process = Daemon::new(name, self.script, slots, wall, now);
-        process.busy_since = self.now;
+        (process.started_at, process.busy_since) = (self.now, self.now);
         self.daemons[daemon] = Some(process);
         self.schedule_in(daemon, Duration::ZERO, ProcessEvent::Wake);
         self.call(daemon, Call::Rescue(false));
@@ -409,7 +420,7 @@ impl<'s> World<'s> {
     fn kill(&mut self, daemon: usize, down: Duration) {
         let Some(process) = self.daemons[daemon].take() else { return };
         self.lives[daemon] += 1;
-        self.dead_workers.insert(process.name, process.notes);
+        self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
         self.schedule(self.now + down, WorldEvent::Restart(daemon));
     }
 
@@ -421,7 +432,7 @@ impl<'s> World<'s> {
         }
         let machine = Shutdown::begin(grace, now);
         process.stopping = Some(Stopping { machine, since, grace, down, has_closed: false });
-        process.dispatch.take(Event::Stop, now);
+        process.take(Event::Stop, now);
         self.act(daemon);
         self.schedule_in(daemon, grace, ProcessEvent::StopTick);
     }
@@ -434,7 +445,7 @@ impl<'s> World<'s> {
             true => _ = process.capacity.types.insert(name, TYPES[kind].limit.unwrap_or(process.capacity.slots)),
             false => _ = process.capacity.types.remove(&name),
         }
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
+        process.take(Event::Capacity(process.capacity.clone()), now);
         process.busy_since = self.now;
         self.act(daemon);
     }
@@ -443,7 +454,7 @@ impl<'s> World<'s> {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return };
         process.capacity.slots = slots;
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
+        process.take(Event::Capacity(process.capacity.clone()), now);
         self.act(daemon);
     }
 
@@ -453,11 +464,15 @@ impl<'s> World<'s> {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
         match own {
-            ProcessEvent::Notice => process.dispatch.take(Event::Changed, now),
-            ProcessEvent::Wake => process.next_wake = None,
-            ProcessEvent::Beat => self.beat(daemon),
-            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, call),
-            ProcessEvent::Answer(answer) => return self.answered(daemon, answer),
+            ProcessEvent::Notice => {
+                process.take(Event::Changed, now);
+                self.end_idle_pause(daemon);
+            }
+            ProcessEvent::Wake => (process.next_wake, process.must_act) = (None, true),
+            ProcessEvent::Beat if process.next_beat.is_some_and(|next| next <= self.now) => self.beat(daemon),
+            ProcessEvent::Beat => return Ok(()),
+            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, *call),
+            ProcessEvent::Answer(answer) => return self.answered(daemon, *answer),
             ProcessEvent::FirstPoll(job) => self.start_attempt(daemon, *job)?,
             ProcessEvent::GuestEnds(key) => self.guest_ends(daemon, key, None),
             ProcessEvent::StopGuest(key) => self.stop_guest(daemon, key),
@@ -467,26 +482,27 @@ impl<'s> World<'s> {
         self.stop_if_ended(daemon)
     }
 
+    /// Lets the dispatcher act if an event has reached it.
     fn act(&mut self, daemon: usize) {
         let now = self.instant();
-        loop {
-            let Some(process) = &mut self.daemons[daemon] else { return };
+        let mut has_acted = false;
+        while let Some(process) = self.daemons[daemon].as_mut().filter(|process| process.must_act) {
+            process.must_act = false;
+            has_acted = true;
             let mut actions = std::mem::take(&mut process.actions);
             process.dispatch.act(now, &mut actions);
-            let is_done = actions.is_empty();
             for action in actions.drain(..) {
                 self.perform(daemon, action);
             }
             let Some(process) = &mut self.daemons[daemon] else { return };
             process.actions = actions;
-            if is_done {
-                break;
-            }
         }
-        self.arm(daemon);
+        if has_acted {
+            self.arm(daemon);
+        }
     }
 
-    /// Sees to it that the dispatcher wakes when it wants to.
+    /// Schedules the next wake-up of the dispatcher.
     fn arm(&mut self, daemon: usize) {
         let (now, base) = (self.instant(), self.base);
         let Some(process) = &mut self.daemons[daemon] else { return };
@@ -506,16 +522,16 @@ impl<'s> World<'s> {
             Action::Park(number, claim) => process.parked = Some((number, claim)),
             Action::Withdraw(number) => {
                 if process.parked.take().is_some() {
-                    process.dispatch.take(Event::Withdrawn(number), now);
+                    process.take(Event::Withdrawn(number), now);
                 }
             }
             Action::Start(job) => {
                 process.open += 1;
                 process.busy_since = self.now;
                 process.unpolled.insert(key(&job.lease), kind_of(&job));
-                // Now and then the runtime is held up.
-                let held_up = self.rng.u8(0..100) == 0;
-                let delay = self.micros(if held_up { 1..2_500_000 } else { 1..300 });
+                // Sometimes the runtime is delayed.
+                let is_delayed = self.rng.u8(0..100) == 0;
+                let delay = self.micros(if is_delayed { 1..2_500_000 } else { 1..300 });
                 self.schedule_in(daemon, delay, ProcessEvent::FirstPoll(Box::new(job)));
             }
             Action::Release(leases) => {
@@ -536,11 +552,11 @@ impl<'s> World<'s> {
             Start::Lost => {
                 process.open -= 1;
                 process.leases.remove(&job.lease);
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 return Ok(());
             }
             Start::TooLate => {
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 self.call(daemon, Call::Release(vec![job.lease]));
                 return Ok(());
             }
@@ -570,7 +586,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// A number from 0 to 99 that belongs to an attempt of this seed, whatever else process_event.
+    /// A number from 0 to 99 that depends only on the seed and the attempt.
     fn chance(&self, (job, token): Key) -> u32 {
         let mix = (job.seq() as u64) << 20 | token as u64;
         Rng::with_seed(self.script.seed ^ mix.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u32(0..100)
@@ -588,7 +604,7 @@ impl<'s> World<'s> {
             93..97 => End::Trapped(String::new()),
             _ => End::TimedOut(String::new()),
         });
-        process.dispatch.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
+        process.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
         let verdict = decide(end, job.attempt, job.max_attempts, &self.type_options, 0.5);
         self.call(daemon, Call::End(Box::new(job), verdict));
     }
@@ -609,9 +625,10 @@ impl<'s> World<'s> {
     fn beat(&mut self, daemon: usize) {
         let (wall, now) = (self.system_time(), self.instant());
         let Some(process) = &mut self.daemons[daemon] else { return };
+        process.next_beat = None;
         let beat = process.heartbeat.beat(wall, now);
         if beat.jump.is_some() {
-            process.dispatch.take(Event::Changed, now);
+            process.take(Event::Changed, now);
         }
         let leases = process.leases.all();
         if leases.is_empty() {
@@ -652,7 +669,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// The process ends in an orderly way.
+    /// The process ends after a shutdown.
     fn leave(&mut self, daemon: usize) -> Check {
         let Some(process) = self.daemons[daemon].take() else { return Ok(()) };
         let Some(stopping) = process.stopping else { return Ok(()) };
@@ -671,7 +688,7 @@ impl<'s> World<'s> {
             return Err(format!("I13: {} left {} jobs running", process.name, left));
         }
         if left > 0 {
-            self.dead_workers.insert(process.name, process.notes);
+            self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
         }
         Ok(())
     }
@@ -680,15 +697,15 @@ impl<'s> World<'s> {
 
     fn call(&mut self, daemon: usize, call: Call) {
         let (asked, delay) = (self.instant(), self.micros(10..4_000));
-        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, call));
+        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, Box::new(call)));
     }
 
-    /// Runs a call as one transaction, unless the store is in trouble.
+    /// Executes a call as one transaction, unless the store fails.
     fn execute(&mut self, daemon: usize, asked: Instant, call: Call) -> Check {
         if self.locked_until > self.now {
             self.schedule(
                 self.locked_until,
-                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, call)),
+                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, Box::new(call))),
             );
             return Ok(());
         }
@@ -699,12 +716,18 @@ impl<'s> World<'s> {
             self.notify_all();
         }
         let delay = self.micros(10..4_000);
-        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
         Ok(())
     }
 
-    /// WorldEvent a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
-    fn transact(&mut self, asked: Instant, call: Call, runs: bool, heard: bool) -> Result<(Answer, bool), String> {
+    /// Executes a call if it `runs`. Returns the answer, which is lost unless `is_answered`, and whether the queue changed.
+    fn transact(
+        &mut self,
+        asked: Instant,
+        call: Call,
+        runs: bool,
+        is_answered: bool,
+    ) -> Result<(Answer, bool), String> {
         let now = self.timestamp();
         Ok(match call {
             Call::Claim(number, claim) => {
@@ -713,35 +736,36 @@ impl<'s> World<'s> {
                 if let Some(claims) = &claims {
                     self.check_claim(&claim, claims)?;
                 }
-                if !heard {
+                if !is_answered {
                     self.orphans.extend(claims.iter().flat_map(|claims| &claims.jobs).map(|job| job.id.clone()));
                 }
-                (Answer::Claim(number, asked, claims.filter(|_| heard)), wrote)
+                (Answer::Claim(number, asked, claims.filter(|_| is_answered)), wrote)
             }
             Call::Renew(leases) => {
                 let stale = runs.then(|| self.table.renew(&leases, LEASE, now));
-                (Answer::Renew(asked, leases, stale.filter(|_| heard)), false)
+                (Answer::Renew(asked, leases, stale.filter(|_| is_answered)), false)
             }
             Call::StaleLease(leases) => {
-                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false)
+                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| is_answered)), false)
             }
             Call::Rescue(rescues_expired) => {
                 let rescued = if runs { self.rescue(rescues_expired, asked)? } else { Vec::new() };
-                (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
+                let answer = (rescued.len(), self.table.has_running());
+                (Answer::Rescue(is_answered.then_some(answer)), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
                 if runs {
                     self.end(&job, &verdict, now);
                 }
-                // A job that is completed makes no work, so nobody needs to be told.
+                // A completed job adds no work, so no daemon needs to notice.
                 let makes_work = !matches!(verdict, AttemptEnd::Complete(_));
-                (Answer::End(job, verdict, heard), runs && makes_work)
+                (Answer::End(job, verdict, is_answered), runs && makes_work)
             }
             Call::Release(leases) => {
                 if runs {
                     self.table.release(&leases);
                 }
-                (Answer::Release(leases, heard), runs)
+                (Answer::Release(leases, is_answered), runs)
             }
         })
     }
@@ -758,7 +782,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Ends the attempts of the dead, whose start notes are at hand, and those with leases that are over.
+    /// Ends the attempts of dead workers, using their start notes, and those with expired leases.
     fn rescue(&mut self, rescues_expired: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
         let now = self.timestamp();
         let dead: Vec<WorkerName> = self.dead_workers.keys().cloned().collect();
@@ -766,7 +790,8 @@ impl<'s> World<'s> {
         let living: BTreeMap<&WorkerName, &BTreeSet<Key>> =
             self.daemons.iter().flatten().map(|process| (&process.name, &process.notes)).collect();
         let has_started = |lease: &Lease| {
-            let notes = dead_workers.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
+            let notes =
+                dead_workers.get(&lease.worker).map(|dead| &dead.notes).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
         let gone = LostAttempts {
@@ -800,7 +825,8 @@ impl<'s> World<'s> {
                     earlier.extend(process.leases.add(&job.lease, asked, LEASE));
                     process.promises.insert(key(&job.lease), asked + LEASE);
                 }
-                process.dispatch.take(Event::Claimed(number, claims), now);
+                process.take(Event::Claimed(number, claims), now);
+                self.end_idle_pause(daemon);
                 for key in earlier {
                     self.stop_soon(daemon, key, Duration::ZERO);
                 }
@@ -824,11 +850,15 @@ impl<'s> World<'s> {
                 self.stale(daemon, stale.unwrap_or_default());
                 self.after_check(daemon);
             }
-            Answer::Rescue(count) => {
-                match count {
+            Answer::Rescue(answer) => {
+                match answer {
                     None => process.heartbeat.failed(now),
-                    Some(0) => {}
-                    Some(_) => process.dispatch.take(Event::Changed, now),
+                    Some((rescued, has_running)) => {
+                        process.heartbeat.set_idle(process.leases.all().is_empty() && !has_running);
+                        if rescued > 0 {
+                            process.take(Event::Changed, now);
+                        }
+                    }
                 }
                 self.next_beat(daemon);
             }
@@ -839,14 +869,22 @@ impl<'s> World<'s> {
             }
             Answer::End(job, verdict, false) => {
                 let asked = now;
-                self.schedule_in(daemon, Duration::from_millis(50), ProcessEvent::Call(asked, Call::End(job, verdict)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(50),
+                    ProcessEvent::Call(asked, Box::new(Call::End(job, verdict))),
+                );
             }
             Answer::Release(leases, true) => {
                 process.open -= 1;
                 leases.iter().for_each(|lease| process.leases.remove(lease));
             }
             Answer::Release(leases, false) => {
-                self.schedule_in(daemon, Duration::from_millis(100), ProcessEvent::Call(now, Call::Release(leases)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(100),
+                    ProcessEvent::Call(now, Box::new(Call::Release(leases))),
+                );
             }
         }
         self.act(daemon);
@@ -871,8 +909,20 @@ impl<'s> World<'s> {
     }
 
     fn next_beat(&mut self, daemon: usize) {
-        if let Some(process) = &self.daemons[daemon] {
+        if let Some(process) = &mut self.daemons[daemon] {
             let pause = process.heartbeat.pause();
+            process.next_beat = Some(self.now + pause);
+            self.schedule_in(daemon, pause, ProcessEvent::Beat);
+        }
+    }
+
+    /// A write to the queue brings the next heartbeat of an idle daemon forward.
+    fn end_idle_pause(&mut self, daemon: usize) {
+        let Some(process) = &mut self.daemons[daemon] else { return };
+        let pause = process.heartbeat.busy_pause();
+        let is_later = process.next_beat.is_some_and(|next| next > self.now + pause);
+        if process.heartbeat.is_idle() && is_later {
+            process.next_beat = Some(self.now + pause);
             self.schedule_in(daemon, pause, ProcessEvent::Beat);
         }
     }
