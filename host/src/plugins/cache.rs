@@ -32,7 +32,7 @@ const MAX_BYTES: u64 = 1 << 30;
 const EXTENSIONS: [&str; 3] = ["cwasm", "sha256", "tmp"];
 
 /// Bytes written to see whether the directory has room.
-const PROBE: [u8; 64 << 10] = [0; 64 << 10];
+static PROBE: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A directory of compiled components.
 #[derive(Debug)]
