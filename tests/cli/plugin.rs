@@ -143,6 +143,6 @@ fn a_cache_directory_that_cannot_be_used_is_noted_by_check() {
     fs::write(home.path("file"), "").unwrap();
     home.plugin("e", "echo");
     let check = home.jobq(&["check"]);
-    assert!(check.stdout.contains("note: the cache directory `"), "{}", check.stdout);
+    assert!(check.stdout.contains("the cache directory `"), "{}", check.stdout);
     assert!(check.stdout.contains("file/cache` is not used, so plugins are compiled every time: "), "{}", check.stdout);
 }

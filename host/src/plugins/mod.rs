@@ -4,19 +4,19 @@
 //! that it started with. A type whose file is missing isn't served until the file is back.
 
 mod cache;
-mod job_types;
 mod loader;
 mod options;
 mod private;
 mod registry;
 mod scan;
+mod types;
 mod version;
 mod watch;
 
 pub use cache::Cache;
-pub use job_types::{JobTypes, NotServed, is_type};
 pub use loader::{LoadFileError, is_compiled, load_file, read};
 pub use options::{PluginOptions, Source};
 pub use registry::{Entry, Registry, State};
 pub use scan::{FileName, Ignored, ignored, stem};
+pub use types::{NotServed, PluginTypes, is_type};
 pub use version::Version;

@@ -11,10 +11,10 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::cache::Cache;
-use super::job_types::{self, is_type};
 use super::loader::{LoadFileError, LoadRequest, Loaded, Loader};
 use super::options::{PluginOptions, Source};
 use super::scan::{FileName, Fingerprint, Ignored, ignored, scan, stem};
+use super::types::{self, is_type};
 use super::version::Version;
 use super::watch::Watch;
 use crate::sandbox::{Metering, Sandbox};
@@ -376,7 +376,7 @@ impl RegistryThread {
 
     /// All types: those in the settings, and those of files that no setting names.
     fn sources(&self) -> BTreeMap<String, Source> {
-        job_types::sources(&self.options, self.files.keys().map(String::as_str))
+        types::sources(&self.options, self.files.keys().map(String::as_str))
     }
 
     fn publish(&mut self) {
