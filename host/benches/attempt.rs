@@ -8,7 +8,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
-use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap};
+use jobq::sandbox::{
+    AttemptHandle, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions,
+};
 use jobq::worker::{JobTypeOptions, decide};
 
 fn decision(criterion: &mut Criterion) {
@@ -40,9 +42,9 @@ fn instance(criterion: &mut Criterion) {
             max_attempts: 3,
         };
         let run = async || {
-            let (tap, follow_ups) = (Arc::new(Tap::default()), Arc::new(DenyFollowUps));
+            let (handle, follow_ups) = (Arc::new(AttemptHandle::default()), Arc::new(DenyFollowUps));
             sandbox
-                .run(version.plugin(), call.clone(), &type_options.limits, &type_options.grants, tap, follow_ups)
+                .run(version.plugin(), call.clone(), &type_options.limits, &type_options.grants, handle, follow_ups)
                 .await
         };
         let report = runtime.block_on(run());

@@ -103,7 +103,7 @@ fn check_notes_a_cache_that_cannot_be_written() {
     home.plugin("echo", "echo");
     std::fs::write(home.path("jobq.toml"), format!("[plugins]\ncache_dir = \"{NOT_WRITABLE}/cache\"\n")).unwrap();
     let said = notes(&home);
-    assert!(said.contains("jobq.toml:2: compiled plugins are not cached in `/sys/kernel/cache`"), "{said}");
+    assert!(said.contains("jobq.toml:2: the cache directory `/sys/kernel/cache` is not used"), "{said}");
 }
 
 /// A directory that can be written, on a file system that is mounted noexec; not every machine has one.

@@ -1,8 +1,8 @@
-//! `jobq plugin`: what its words cannot show: exit codes by signal, the cache, files that are made.
+//! `jobq plugin` beyond its output: exit codes after signals, the cache, the files it creates.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -27,7 +27,7 @@ fn ctrl_c_stops_the_guest() {
 }
 
 #[test]
-fn a_panic_tells_its_text_and_the_functions_of_the_guest() {
+fn a_panic_shows_its_message_and_the_functions_of_the_guest() {
     let home = Home::new("");
     let said = home.jobq(&["plugin", "run", &guest("panic").display().to_string(), r#"{"message": "on fire"}"#]);
     assert_eq!((said.code, said.stdout.as_str()), (100, ""));
@@ -39,7 +39,7 @@ fn a_panic_tells_its_text_and_the_functions_of_the_guest() {
 }
 
 #[test]
-fn compiled_code_is_kept_in_a_project_and_nowhere_else() {
+fn compiled_code_is_cached_in_the_project() {
     let home = Home::new("");
     let run = |home: &Home| {
         let said = home.jobq(&["plugin", "run", &guest("echo").display().to_string(), "1"]);
@@ -60,17 +60,17 @@ fn compiled_code_is_kept_in_a_project_and_nowhere_else() {
 }
 
 #[test]
-fn a_new_plugin_has_its_name_everywhere() {
+fn a_new_plugin_contains_its_name() {
     let home = Home::new("");
     let said = home.jobq(&["plugin", "new", "count-words", "--lang", "c", "--program", "--dir", "plugins"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(fs::read_to_string(home.path("plugins/count-words/README.md")).unwrap().contains("count-words"));
     let left: Vec<_> = fs::read_dir(home.path("plugins")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["count-words"], "nothing of the making is left");
+    assert_eq!(left, ["count-words"], "no temporary files are left");
 }
 
 #[test]
-fn what_is_there_already_stays_as_it_is() {
+fn existing_files_are_not_touched() {
     let home = Home::new("");
     fs::create_dir(home.path("mine")).unwrap();
     fs::write(home.path("mine/notes.txt"), "mine").unwrap();
@@ -84,7 +84,7 @@ fn what_is_there_already_stays_as_it_is() {
 }
 
 #[test]
-fn an_unknown_language_is_told_with_those_there_are() {
+fn an_unknown_language_lists_the_known_ones() {
     let home = Home::new("");
     let said = home.jobq(&["plugin", "new", "x", "--lang", "cobol"]);
     assert_eq!(said.code, 2);
@@ -93,12 +93,56 @@ fn an_unknown_language_is_told_with_those_there_are() {
 }
 
 #[test]
-fn native_code_in_the_plugin_directory_is_noted_and_never_run() {
+fn native_code_in_the_plugin_directory_is_reported_and_never_run() {
     let home = Home::new("");
     fs::write(home.path("plugins/fast.cwasm"), "\x7fELF").unwrap();
     home.plugin_bytes("fake", b"\x7fELF\x02\x01\x01");
     let said = home.jobq(&["check"]);
     assert_eq!(said.code, 5);
-    assert!(said.stdout.contains("note: `fast.cwasm` serves nothing: native code is never taken"), "{}", said.stdout);
+    assert!(said.stdout.contains("note: `fast.cwasm` serves nothing: native code is never loaded"), "{}", said.stdout);
     assert!(said.stdout.contains("plugin `fake.wasm` of type `fake`: this is native code"), "{}", said.stdout);
+}
+
+/// Runs a command with executable memory forbidden as by `MemoryDenyWriteExecute`; exits with 99 if the system can't do that.
+const FORBID_EXECUTABLE_MEMORY: &str = "\
+import ctypes, os, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0: sys.exit(99)
+os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn a_system_that_forbids_executable_memory_is_named_as_the_reason() {
+    let home = Home::new("");
+    let guest = guest("echo").display().to_string();
+    let args = ["-c", FORBID_EXECUTABLE_MEMORY, env!("CARGO_BIN_EXE_jobq"), "plugin", "run", &guest, "1"];
+    let Ok(output) = Command::new("python3").args(args).current_dir(home.path("")).output() else { return };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(99) {
+        assert_eq!(output.status.code(), Some(5), "{stderr}");
+        assert!(stderr.contains("forbids executable memory") && !stderr.contains("not valid"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_database_path_longer_than_sqlite_allows_is_named_as_the_reason() {
+    let home = Home::new("");
+    let dir = ["d"; 3].map(|letter| letter.repeat(200)).join("/");
+    fs::create_dir_all(home.path(&dir)).unwrap();
+    fs::write(home.path("jobq.toml"), format!("[queue]\ndatabase = \"{dir}/jobq.db\"\n")).unwrap();
+    let said = home.jobq(&["enqueue", "any", "{}", "--force"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.stderr.contains("the path of the database has ") && said.stderr.contains("SQLite allows 512"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_cache_directory_that_cannot_be_used_is_noted_by_check() {
+    let home = Home::new("");
+    fs::write(home.path("jobq.toml"), "[plugins]\ncache_dir = \"file/cache\"\n").unwrap();
+    fs::write(home.path("file"), "").unwrap();
+    home.plugin("e", "echo");
+    let check = home.jobq(&["check"]);
+    assert!(check.stdout.contains("the cache directory `"), "{}", check.stdout);
+    assert!(check.stdout.contains("file/cache` is not used, so plugins are compiled every time: "), "{}", check.stdout);
 }

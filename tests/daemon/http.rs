@@ -1,4 +1,4 @@
-//! Requests of the handlers of a daemon.
+//! Outgoing requests of handlers in a daemon.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -12,8 +12,8 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::home::{Home, eventually};
 
-/// An authority of its own, and a server of it that answers every request; returns the authority as PEM and the port.
-fn company() -> (String, u16) {
+/// Starts a server with a certificate of a private authority; returns the authority as PEM and the port.
+fn private_authority() -> (String, u16) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -44,8 +44,8 @@ fn company() -> (String, u16) {
 }
 
 #[test]
-fn an_authority_that_the_system_trusts_is_trusted() {
-    let (authority, port) = company();
+fn a_certificate_authority_of_the_system_is_trusted() {
+    let (authority, port) = private_authority();
     let url = format!("https://127.0.0.1:{port}");
     let home = Home::new(&format!("[defaults]\nmax_attempts = 1\n[jobs.http]\nhttp = [\"{url}\"]\n"));
     home.plugin("http", "http");
@@ -63,7 +63,7 @@ fn an_authority_that_the_system_trusts_is_trusted() {
 }
 
 #[test]
-fn a_job_that_is_cancelled_hangs_up() {
+fn cancelling_a_job_closes_its_connections() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let home = Home::new(&format!("[defaults]\ntimeout = \"1h\"\n[jobs.http]\nhttp = [\"{url}\"]\n"));
@@ -73,7 +73,7 @@ fn a_job_that_is_cancelled_hangs_up() {
     let (mut stream, _) = listener.accept().unwrap();
     home.await_status(&id, "running");
     assert_eq!(home.jobq(&["cancel", &id]).code, 0);
-    // Returns once the other side has closed; the guest, which does not listen, is stopped after a grace.
+    // Returns once the other side has closed. The guest ignores the cancellation and is stopped after a grace period.
     let mut request = Vec::new();
     _ = stream.read_to_end(&mut request);
     assert!(request.starts_with(b"GET / HTTP/1.1"), "{request:?}");
@@ -81,7 +81,7 @@ fn a_job_that_is_cancelled_hangs_up() {
 }
 
 #[test]
-fn a_denial_stands_in_the_log_of_the_job() {
+fn a_denial_is_in_the_log_of_the_job() {
     let home = Home::new("[jobs.http]\n");
     home.plugin("http", "http");
     let daemon = home.daemon();

@@ -10,5 +10,6 @@ mod reload;
 mod secrets;
 mod settings;
 mod shipped;
+mod shortage;
 mod shutdown;
 mod webhook;

@@ -1,11 +1,13 @@
-//! Plugins that come, change, break and go while jobs run (I10).
+//! Plugins that are added, changed, broken and removed while jobs run (I10).
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::home::{Home, eventually, guest};
 
 #[test]
-fn a_new_file_serves_the_next_attempt_and_running_ones_end_on_the_old() {
+fn a_new_file_serves_the_next_attempt_and_running_ones_finish_on_the_old_version() {
     let home = Home::new("");
     home.plugin("v", "version_one");
     let daemon = home.daemon();
@@ -22,7 +24,7 @@ fn a_new_file_serves_the_next_attempt_and_running_ones_end_on_the_old() {
 }
 
 #[test]
-fn files_that_do_not_load_leave_the_old_version_serving_and_say_why() {
+fn a_file_that_does_not_load_leaves_the_old_version_serving_and_says_why() {
     let home = Home::new("");
     home.plugin("e", "echo");
     let mut daemon = home.daemon();
@@ -44,7 +46,7 @@ fn files_that_do_not_load_leave_the_old_version_serving_and_say_why() {
         let said = home.jobq(&["enqueue", "e", "[1]", "--wait=100s"]);
         assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"));
     }
-    daemon.await_line("the version before it goes on serving");
+    daemon.await_line("the previous version keeps serving");
     home.plugin_bytes("e", &good);
     home.await_plugin("e", "serving");
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status != 'completed'"), 0);
@@ -52,16 +54,18 @@ fn files_that_do_not_load_leave_the_old_version_serving_and_say_why() {
 }
 
 #[test]
-fn what_is_no_plugin_by_its_kind_is_told_and_holds_up_nobody() {
+fn files_that_cannot_be_plugins_are_reported_and_block_nothing() {
     let home = Home::new("");
     home.plugin("echo", "echo").plugin_bytes("native", b"\x7fELF\x02\x01\x01");
     fs::write(home.path("plugins/fast.cwasm"), "\x7fELF").unwrap();
+    fs::copy(guest("echo"), home.path("plugins/shout.WASM")).unwrap();
+    fs::copy(guest("echo"), home.path("plugins").join(OsStr::from_bytes(b"caf\xe9.wasm"))).unwrap();
     fs::create_dir(home.path("plugins/dir.wasm")).unwrap();
     std::os::unix::fs::symlink("loop.wasm", home.path("plugins/loop.wasm")).unwrap();
     fs::File::create(home.path("plugins/large.wasm")).unwrap().set_len(300 << 20).unwrap();
     let made = std::process::Command::new("mkfifo").arg(home.path("plugins/pipe.wasm")).status().unwrap();
     assert!(made.success());
-    let daemon = home.daemon();
+    let mut daemon = home.daemon();
     let said = home.jobq(&["enqueue", "echo", "[1]", "--wait=100s"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "[1]\n"), "{said:?}");
     for (name, why) in [
@@ -76,6 +80,16 @@ fn what_is_no_plugin_by_its_kind_is_told_and_holds_up_nobody() {
     }
     let said = home.jobq(&["plugin", "list"]);
     assert!(!said.stdout.contains("fast"), "{}", said.stdout);
+    let check = home.jobq(&["check"]).stdout;
+    for (file, reason) in [
+        ("fast.cwasm", "native code is never loaded"),
+        ("shout.WASM", "its name has to end in `.wasm`"),
+        (r"caf\xe9.wasm", "its name is not UTF-8"),
+    ] {
+        let line = format!("`{file}` serves nothing: {reason}");
+        assert!(check.contains(&line), "{check}");
+        daemon.await_line(&line);
+    }
     daemon.stop();
 }
 
@@ -105,7 +119,7 @@ fn daemons_share_a_cache() {
 }
 
 #[test]
-fn jobs_of_a_type_without_its_file_wait_and_do_not_fail() {
+fn jobs_of_a_type_whose_file_is_missing_wait() {
     let home = Home::new("[jobs.e]\nplugin = \"e.wasm\"\n");
     home.plugin("e", "echo").plugin("other", "echo");
     let daemon = home.daemon();
@@ -123,7 +137,7 @@ fn jobs_of_a_type_without_its_file_wait_and_do_not_fail() {
 }
 
 #[test]
-fn a_directory_that_is_made_after_the_start_is_found() {
+fn a_plugin_directory_created_after_the_start_is_found() {
     let home = Home::new("");
     fs::remove_dir(home.path("plugins")).unwrap();
     let daemon = home.daemon();
@@ -135,7 +149,7 @@ fn a_directory_that_is_made_after_the_start_is_found() {
 }
 
 #[test]
-fn a_reload_under_load_loses_nothing_and_fails_nothing() {
+fn reloads_under_load_lose_no_job_and_fail_none() {
     let home = Home::new("");
     home.plugin("v", "version_one");
     let daemon = home.daemon();
@@ -191,7 +205,7 @@ impl Home {
 }
 
 #[test]
-fn a_wait_for_a_plugin_that_does_not_load_says_so() {
+fn waiting_for_a_plugin_that_does_not_load_says_so() {
     let home = Home::new("");
     home.plugin_bytes("junk", b"not a plugin");
     let daemon = home.daemon();
@@ -202,20 +216,20 @@ fn a_wait_for_a_plugin_that_does_not_load_says_so() {
     daemon.stop();
 }
 
-/// What a type has answered so far to one job after the other.
-fn answers(home: &Home, job_type: &str) -> String {
+/// The result of a job of this type.
+fn result(home: &Home, job_type: &str) -> String {
     let said = home.jobq(&["enqueue", job_type, "{}", "--wait=100s"]);
     assert_eq!(said.code, 0, "{said:?}");
     said.stdout.trim_end().to_owned()
 }
 
 #[test]
-fn a_type_whose_setting_names_another_file_is_served_by_the_old_one_until_the_new_one_can() {
+fn a_type_with_a_new_file_is_served_by_the_old_one_until_the_new_one_loads() {
     let home = Home::new("[jobs.t]\nplugin = \"one.wasm\"\n");
     home.plugin("one", "version_one").plugin("two", "version_two").plugin_bytes("bad", b"not a plugin");
     let mut daemon = home.daemon();
     home.await_plugin("t", "serving");
-    let one = answers(&home, "t");
+    let one = result(&home, "t");
     let name = |file: &str| home.configure(&format!("[jobs.t]\nplugin = \"{file}.wasm\"\n"));
     for (file, state) in [("bad", "broken"), ("later", "missing"), ("bad", "broken")] {
         name(file);
@@ -225,13 +239,13 @@ fn a_type_whose_setting_names_another_file_is_served_by_the_old_one_until_the_ne
             (row["file"] == format!("{file}.wasm")).then_some(row)
         });
         assert!(row["digest"].is_string(), "the version before serves: {row}");
-        assert_eq!(answers(&home, "t"), one);
+        assert_eq!(result(&home, "t"), one);
     }
-    daemon.await_line("plugin `later.wasm` is not there: the version before it goes on serving");
+    daemon.await_line("plugin `later.wasm` does not exist: the previous version keeps serving");
     name("two");
     daemon.signal("HUP");
     eventually("the new file", || (home.await_plugin("t", "serving")["file"] == "two.wasm").then_some(()));
-    assert_ne!(answers(&home, "t"), one);
+    assert_ne!(result(&home, "t"), one);
     fs::remove_file(home.path("plugins/two.wasm")).unwrap();
     let row = home.await_plugin("t", "missing");
     assert!(row["digest"].is_null(), "nothing serves a type whose file was taken away: {row}");
@@ -239,7 +253,7 @@ fn a_type_whose_setting_names_another_file_is_served_by_the_old_one_until_the_ne
 }
 
 impl Home {
-    /// The fuel that a job of this type has burnt, where it was counted.
+    /// The fuel that a job of this type used, if it was counted.
     fn fuel(&self, job_type: &str) -> Option<i64> {
         let id = self.enqueue(job_type, "{}", &[]);
         self.await_status(&id, "completed")["attempts_log"][0]["fuel"].as_i64()
@@ -247,12 +261,12 @@ impl Home {
 }
 
 #[test]
-fn a_type_whose_engine_changes_is_served_on_the_old_one_until_the_new_one_can() {
+fn a_type_with_a_new_engine_is_served_on_the_old_one_until_the_new_one_loads() {
     let home = Home::new("[jobs.v]\nfuel = \"unlimited\"\n");
     home.plugin("v", "version_one");
     let mut daemon = home.daemon();
     home.await_plugin("v", "serving");
-    // From here on nothing new can come: what serves, serves on.
+    // Without the file, no new version can load. The old one must keep serving.
     home.plugin_bytes("v", b"not a plugin");
     home.await_plugin("v", "broken");
     home.configure("[jobs.v]\ntimeout = \"20s\"\n");
@@ -266,7 +280,7 @@ fn a_type_whose_engine_changes_is_served_on_the_old_one_until_the_new_one_can() 
 }
 
 #[test]
-fn two_types_of_one_file_change_engines() {
+fn two_types_of_one_file_can_change_engines() {
     let home = Home::new("[jobs.v]\nplugin = \"v.wasm\"\n[jobs.w]\nplugin = \"v.wasm\"\nfuel = \"unlimited\"\n");
     home.plugin("v", "version_one");
     let mut daemon = home.daemon();

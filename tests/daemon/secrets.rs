@@ -1,4 +1,4 @@
-//! Secrets in a daemon: given to the guest, and in no file, no log and no output of a command.
+//! Secrets in a daemon: only the guest gets them. No file, log or command output contains one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ fn write(home: &Home, value: &str) {
 }
 
 #[test]
-fn nothing_that_is_stored_or_shown_holds_one() {
+fn no_stored_or_printed_text_contains_a_secret() {
     let home = home();
     let daemon = home.daemon_with(&[
         ("THE_SECRET", IN_VARIABLE),
@@ -80,7 +80,7 @@ fn a_reload_reads_the_file_again() {
 }
 
 #[test]
-fn only_who_runs_guests_needs_them() {
+fn only_commands_that_run_guests_need_secrets() {
     let home = home();
     for command in [&["run"][..], &["check"]] {
         let said = home.jobq(command);

@@ -1,4 +1,4 @@
-//! The plugins that ship, with their settings and sample files, as a user first runs them.
+//! The bundled plugins with their settings and sample files, as a new user runs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn the_sample_request_is_totalled_a_mail_is_written_and_a_report_made() {
+fn the_sample_requests_produce_a_total_a_mail_and_a_report() {
     let home = home();
     let daemon = home.daemon();
     let said = home.jobq(&["enqueue", "process_csv", "@examples/request.json", "--wait=100s"]);
@@ -53,7 +53,7 @@ fn the_sample_request_is_totalled_a_mail_is_written_and_a_report_made() {
 }
 
 #[test]
-fn a_thumbnail_is_made_of_a_photograph() {
+fn a_photograph_becomes_a_thumbnail() {
     let home = home();
     let daemon = home.daemon();
     let payload = r#"{"input": "sunset.jpg", "max_width": 200, "max_height": 200, "output": "small/sunset.png"}"#;
@@ -63,13 +63,13 @@ fn a_thumbnail_is_made_of_a_photograph() {
     assert_eq!((&made["width"], &made["height"]), (&Value::from(200), &Value::from(150)));
     let png = fs::read(home.path("examples/images/small/sunset.png")).unwrap();
     assert_eq!(Value::from(png.len()), made["bytes"]);
-    // Width and height stand where every PNG has them.
+    // Width and height are at fixed offsets in every PNG.
     assert_eq!(png[16..24], [0, 0, 0, 200, 0, 0, 0, 150]);
     daemon.stop();
 }
 
 #[test]
-fn a_webhook_that_is_not_granted_is_dead_and_names_the_grant() {
+fn a_webhook_without_a_grant_dies_and_names_the_grant() {
     let home = home();
     let daemon = home.daemon();
     let payload = r#"{"url": "https://hooks.example.org/orders?key=hunter2", "body": {"order": 17}}"#;
@@ -81,9 +81,9 @@ fn a_webhook_that_is_not_granted_is_dead_and_names_the_grant() {
     daemon.stop();
 }
 
-/// The origins of webhooks are the user's to name.
+/// Users have to grant the origins of webhooks themselves.
 #[test]
-fn check_finds_nothing_wrong_with_them_and_notes_the_webhook() {
+fn check_finds_no_problems_and_notes_the_webhook() {
     let said = home().jobq(&["check"]);
     assert_eq!(said.code, 0, "{said:?}");
     let webhook = "type `webhook` imports wasi:http";

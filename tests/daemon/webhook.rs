@@ -1,4 +1,4 @@
-//! The webhook that ships, against a receiver: all of the way from the settings to the socket.
+//! The bundled webhook plugin against a real receiver.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::home::Home;
 
-/// Reads one request: its head in small letters, and its body.
+/// Reads one request: its head in lower case, and its body.
 fn receive(stream: &TcpStream) -> (String, String) {
     let (mut reader, mut head, mut length) = (BufReader::new(stream), String::new(), 0);
     loop {
@@ -33,7 +33,7 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_receiver_that_asks_for_patience_is_asked_again_with_the_same_key_and_a_signature() {
+fn a_webhook_is_retried_as_the_receiver_asks_with_the_same_key_and_a_signature() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let home = Home::new(&format!(
@@ -48,7 +48,7 @@ fn a_receiver_that_asks_for_patience_is_asked_again_with_the_same_key_and_a_sign
     let payload = json!({"url": format!("{origin}/orders"), "body": {"order": 17}}).to_string();
     let id = home.enqueue("webhook", &payload, &[]);
 
-    // The backoff is an hour: only what the receiver asks for brings the second attempt now.
+    // The backoff is an hour, so the second attempt only comes because the receiver asks for it.
     let answers = ["429 Too Many Requests\r\nretry-after: 1", "200 OK"];
     let received = answers.map(|answer| {
         let (mut stream, _) = listener.accept().unwrap();

@@ -1,4 +1,4 @@
-//! Every answer a handler can give, and what it is told.
+//! What a handler can return, and what it knows about its job.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ async fn answer(payload: &str) -> GuestOutcome {
 }
 
 #[tokio::test]
-async fn each_answer_is_an_outcome() {
+async fn each_return_value_becomes_an_outcome() {
     assert_eq!(answer(r#"{"do":"ok","message":"{\"a\":1}"}"#).await, GuestOutcome::Completed(r#"{"a":1}"#.into()));
     let failed = |after| GuestOutcome::Failed { message: "no 🦀\0".into(), after };
     assert_eq!(answer(r#"{"do":"retry","message":"no 🦀\u0000"}"#).await, failed(None));
@@ -33,7 +33,7 @@ async fn payload_and_result_pass_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_handler_sees_its_job_and_is_heard() {
+async fn a_handler_sees_its_job_and_its_output_is_kept() {
     let run = Run::guest("context", "{\"p\": 1}");
     let GuestOutcome::Completed(seen) = run.alone().await.outcome else { panic!("not completed") };
     let seen: serde_json::Value = serde_json::from_str(&seen).expect("JSON");
@@ -44,10 +44,10 @@ async fn a_handler_sees_its_job_and_is_heard() {
     assert_eq!(seen["is_cancelled"], false);
     let remaining = seen["remaining_ms"].as_u64().expect("a number");
     assert!(remaining > 0 && remaining <= 120_000, "{remaining}");
-    assert_eq!(run.tap.take_progress(), Some((100, "more than all of it".into())));
-    assert_eq!(run.tap.take_progress(), None);
+    assert_eq!(run.handle.take_progress(), Some((100, "more than all of it".into())));
+    assert_eq!(run.handle.take_progress(), None);
 
-    let lines = run.tap.take_lines();
+    let lines = run.handle.take_lines();
     let told: Vec<_> =
         lines.iter().map(|Line { source, level, message, .. }| (*source, *level, message.as_str())).collect();
     assert_eq!(
@@ -64,7 +64,7 @@ async fn a_handler_sees_its_job_and_is_heard() {
 }
 
 #[tokio::test]
-async fn a_panic_tells_its_text_and_the_frames_of_the_guest() {
+async fn a_panic_shows_its_message_and_the_stack() {
     let (report, lines) = Run::guest("panic", r#"{"message":"the printer is on fire"}"#).beside_a_neighbour().await;
     let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
     let [panic, trap, frame] =
@@ -75,7 +75,7 @@ async fn a_panic_tells_its_text_and_the_frames_of_the_guest() {
 }
 
 #[tokio::test]
-async fn a_handler_that_exits_has_failed() {
+async fn a_handler_that_calls_exit_fails() {
     let import = r#"(import "wasi:cli/exit@0.2.0" "exit" (func $exit (param i32)))"#;
     for (status, how) in [(0, "with ok"), (1, "with an error")] {
         let run = Run::handler_doing(import, &format!("(call $exit (i32.const {status}))"));
@@ -85,7 +85,7 @@ async fn a_handler_that_exits_has_failed() {
 }
 
 #[tokio::test]
-async fn a_guest_that_gives_no_good_room_for_its_payload_traps() {
+async fn a_guest_that_allocates_out_of_bounds_for_its_payload_traps() {
     let module = r#"(module
         (memory (export "memory") 1)
         (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 0xfffffff0))
@@ -96,14 +96,14 @@ async fn a_guest_that_gives_no_good_room_for_its_payload_traps() {
 }
 
 #[tokio::test]
-async fn a_guest_that_answers_with_a_wild_pointer_traps() {
+async fn a_guest_that_returns_a_wild_pointer_traps() {
     let run = Run::handler_doing("", "(return (i32.const 0x7ffffff0))");
     let (report, _) = run.beside_a_neighbour().await;
     assert!(matches!(report.outcome, GuestOutcome::Trapped(_)), "{report:?}");
 }
 
 #[tokio::test]
-async fn core_modules_are_handlers_too() {
+async fn a_core_module_can_be_a_handler() {
     let plugin = guest("core_handler", Metering::Time);
     assert_eq!(plugin.kind(), Kind::Handler);
     let report = Run::of(plugin, r#"{"core":true}"#).alone().await;

@@ -1,4 +1,4 @@
-//! Handlers that were built against earlier versions of the contract, and are never built again.
+//! Handlers built against earlier versions of the contract. They are never rebuilt.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jobq::sandbox::{FollowUp, GuestOutcome, Metering};
 
 use super::support::{Run, load};
 
-/// The forms in which each guest is kept.
+/// The file formats of each guest.
 const FORMS: [&str; 2] = ["module.wasm", "component.wasm"];
 
 /// The guest of this version.
@@ -18,7 +18,7 @@ fn guest(version: &str, form: &str, payload: &str) -> Run {
 }
 
 #[tokio::test]
-async fn every_answer_of_0_1_0_means_what_it_meant() {
+async fn every_return_value_of_0_1_0_still_has_its_meaning() {
     let failed = |message: &str, after| GuestOutcome::Failed { message: message.into(), after };
     for (payload, expected) in [
         ("\"done\"", GuestOutcome::Completed("done".into())),
@@ -34,7 +34,7 @@ async fn every_answer_of_0_1_0_means_what_it_meant() {
 }
 
 #[tokio::test]
-async fn every_import_of_0_1_0_is_there() {
+async fn every_import_of_0_1_0_still_works() {
     for form in FORMS {
         uses_every_import(guest("0.1.0", form, "\"imports\"")).await;
     }
@@ -45,10 +45,10 @@ async fn uses_every_import(mut run: Run) {
     let told =
         "0193a5b0-7d6e-7c3f-8a51-000000000001 tested \"imports\" 1/3 remaining=true cancelled=false enqueued denied";
     assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(told.into()));
-    let lines: Vec<_> = run.tap.take_lines().into_iter().map(|line| (line.level, line.message)).collect();
+    let lines: Vec<_> = run.handle.take_lines().into_iter().map(|line| (line.level, line.message)).collect();
     let said = ["debug", "info", "warn", "error"].map(|level| (Some(level), level.to_owned()));
     assert!(lines.starts_with(&said), "{lines:?}");
-    assert_eq!(run.tap.take_progress(), Some((42, "under way".into())));
+    assert_eq!(run.handle.take_progress(), Some((42, "under way".into())));
     let next = FollowUp {
         job_type: "next".into(),
         payload: "{}".into(),

@@ -9,17 +9,17 @@ fn burning(iterations: u64) -> Run {
 }
 
 #[tokio::test]
-async fn a_guest_ends_with_its_fuel() {
+async fn a_guest_without_fuel_is_stopped() {
     let mut run = burning(u64::MAX);
     run.limits.fuel = Some(10_000_000);
     let (report, _) = run.beside_a_neighbour().await;
     let GuestOutcome::OutOfFuel(text) = &report.outcome else { panic!("{report:?}") };
-    assert!(text.contains("its fuel of 10000000, here:\n  at "), "{text}");
+    assert!(text.contains("its fuel of 10000000:\n  at "), "{text}");
     assert_eq!(report.fuel, Some(10_000_000));
 }
 
 #[tokio::test]
-async fn the_same_work_burns_the_same_fuel() {
+async fn the_same_work_uses_the_same_fuel() {
     let (first, second) = (burning(10_000).alone().await, burning(10_000).alone().await);
     assert!(matches!(first.outcome, GuestOutcome::Completed(_)), "{first:?}");
     assert_eq!(first.fuel, second.fuel);
@@ -35,7 +35,7 @@ async fn without_a_limit_no_fuel_is_counted() {
 
 /// The settings may have changed between the load of the file and the attempt.
 #[tokio::test]
-async fn limits_of_the_other_engine_do_no_harm() {
+async fn limits_of_the_other_engine_are_ignored() {
     let mut run = burning(10);
     run.limits.fuel = None;
     let report = run.alone().await;

@@ -1,4 +1,4 @@
-//! What a guest is not granted it does not get, however it asks.
+//! A guest can use what it is granted and nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ fn grant(host: &Path, write: bool) -> DirGrant {
     DirGrant { host: host.to_path_buf(), guest: "/granted".into(), write }
 }
 
-/// What each of these operations said, in a sandbox that is granted `dirs`.
+/// The results of these operations with `dirs` granted.
 async fn operate(dirs: Vec<DirGrant>, operations: Value) -> Vec<String> {
     let mut run = Run::guest("files", &operations.to_string());
     run.grants.dirs = dirs;
@@ -57,7 +57,7 @@ async fn without_a_grant_there_are_no_files() {
 }
 
 #[tokio::test]
-async fn a_writable_directory_can_be_worked_in() {
+async fn a_writable_directory_allows_all_operations() {
     let dir = tempfile::tempdir().expect("a directory");
     let said = operate(
         vec![grant(dir.path(), true)],
@@ -76,7 +76,7 @@ async fn a_writable_directory_can_be_worked_in() {
 }
 
 #[tokio::test]
-async fn a_directory_to_read_cannot_be_changed() {
+async fn a_read_only_directory_cannot_be_changed() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("a.txt"), "as it was").expect("written");
     let said = operate(
@@ -103,7 +103,7 @@ async fn a_directory_to_read_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn no_way_leads_out_of_a_directory() {
+async fn no_path_leads_out_of_a_directory() {
     let outer = tempfile::tempdir().expect("a directory");
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).expect("a directory");
@@ -145,7 +145,7 @@ async fn no_way_leads_out_of_a_directory() {
 }
 
 #[tokio::test]
-async fn a_link_that_a_guest_makes_leads_nowhere_either() {
+async fn a_symlink_created_by_a_guest_does_not_lead_out_either() {
     let outer = tempfile::tempdir().expect("a directory");
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).expect("a directory");
@@ -164,7 +164,7 @@ async fn a_link_that_a_guest_makes_leads_nowhere_either() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_a_failure_that_names_it() {
+async fn a_missing_directory_fails_the_attempt_and_is_named() {
     let mut run = Run::guest("files", "[]");
     run.grants.dirs = vec![grant(Path::new("/nowhere/at all"), true)];
     let (report, _) = run.beside_a_neighbour().await;
@@ -172,15 +172,15 @@ async fn a_directory_that_is_not_there_is_a_failure_that_names_it() {
     assert!(message.contains("`/nowhere/at all`") && message.contains("`dirs`"), "{message}");
 }
 
-/// The lines that the host itself put into the log of a run.
+/// The lines that the host wrote to the log of a run.
 fn denials(run: &Run) -> Vec<String> {
-    let lines = run.tap.take_lines();
+    let lines = run.handle.take_lines();
     assert!(lines.iter().all(|line| (line.source, line.level) == (Source::Log, Some("warn"))), "{lines:?}");
     lines.into_iter().map(|line| line.message).collect()
 }
 
 #[tokio::test]
-async fn a_failed_attempt_is_told_which_directories_it_missed() {
+async fn a_failed_attempt_logs_the_directories_it_missed() {
     let operations = json!([
         {"op": "read", "path": "/one/a"},
         {"op": "stat", "path": "/data/in.csv"},
@@ -207,7 +207,7 @@ async fn a_failed_attempt_is_told_which_directories_it_missed() {
 }
 
 #[tokio::test]
-async fn the_root_is_an_empty_directory_that_nothing_can_be_done_to() {
+async fn the_root_is_an_empty_directory_that_cannot_be_changed() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("a"), "x").expect("written");
     let said = operate(
@@ -232,7 +232,7 @@ async fn the_root_is_an_empty_directory_that_nothing_can_be_done_to() {
 }
 
 #[tokio::test]
-async fn a_grant_of_the_root_is_the_root() {
+async fn a_granted_root_replaces_the_empty_one() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("a"), "x").expect("written");
     let whole = DirGrant { host: dir.path().to_path_buf(), guest: "/".into(), write: false };
@@ -240,7 +240,7 @@ async fn a_grant_of_the_root_is_the_root() {
 }
 
 #[tokio::test]
-async fn a_change_in_a_directory_to_read_names_the_word_that_is_missing() {
+async fn a_denied_change_logs_the_missing_setting() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("a"), "as it was").expect("written");
     for operation in [
@@ -267,7 +267,7 @@ async fn a_change_in_a_directory_to_read_names_the_word_that_is_missing() {
 }
 
 #[tokio::test]
-async fn a_directory_to_read_stays_so_however_it_is_opened() {
+async fn a_read_only_directory_stays_read_only_however_it_is_opened() {
     let outer = tempfile::tempdir().expect("a directory");
     let (read, write) = (outer.path().join("read"), outer.path().join("write"));
     for dir in [&read, &write] {
@@ -300,7 +300,7 @@ async fn a_directory_to_read_stays_so_however_it_is_opened() {
     assert!(read.join("sub").is_dir() && !read.join("b").exists() && !write.join("b").exists());
 }
 
-/// Exits with 0 if making a TCP socket is answered with `access-denied`.
+/// Exits with 0 if creating a TCP socket fails with `access-denied`.
 const SOCKETS: &str = r#"(component
     (import "wasi:sockets/network@0.2.0" (instance $network
         (type $code (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout"
@@ -339,7 +339,7 @@ const SOCKETS: &str = r#"(component
     (export "wasi:cli/run@0.2.0" (instance $exported)))"#;
 
 #[tokio::test]
-async fn sockets_are_not_even_made() {
+async fn sockets_are_not_created() {
     let plugin = load(&wat::parse_str(SOCKETS).expect("the text of a component"), Metering::Time).expect("a program");
     let run = Run::of(plugin, "{}");
     assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(String::new()));

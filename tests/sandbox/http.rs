@@ -1,6 +1,6 @@
-//! Requests: where they may go, and what a hostile server, or a hostile guest, can make of them.
+//! Outgoing requests: where they may go, and what hostile servers and guests can do.
 //!
-//! The servers are real and in this process, so that what they see is known: connections, bytes, and when the other side closes.
+//! The servers run in this process, so the tests see their connections, their bytes, and when the other side closes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use super::support::{PATIENCE, Run};
 /// A server on a port of its own.
 struct Server {
     address: SocketAddr,
-    /// Connections that came.
+    /// The number of connections.
     seen: Arc<AtomicUsize>,
-    /// A word for each connection that the other side has closed.
+    /// Gets a message for each connection that the other side has closed.
     closed: UnboundedReceiver<()>,
 }
 
@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// Waits until the other side has closed a connection.
-    async fn hangs_up(&mut self) {
+    async fn connection_is_closed(&mut self) {
         let closed = tokio::time::timeout(PATIENCE, self.closed.recv()).await.expect("a connection that leaks");
         closed.expect("the server is there");
     }
@@ -128,8 +128,8 @@ fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A guest with this payload that is granted these origins.
-fn asking(payload: Value, grants: &[&str]) -> Run {
+/// A guest with this payload and these granted origins.
+fn requesting(payload: Value, grants: &[&str]) -> Run {
     let mut run = Run::guest("http", &payload.to_string());
     run.grants.http = grants.iter().map(|grant| HttpGrant::parse(grant).expect("a grant")).collect();
     run
@@ -141,18 +141,18 @@ async fn completed(run: &Run) -> Value {
     serde_json::from_str(result).expect("JSON")
 }
 
-/// The error that a guest saw, and what the log of its attempt says.
+/// The error that a guest got, and the log of its attempt.
 async fn refused(payload: Value, grants: &[&str]) -> (String, String) {
-    let run = asking(payload, grants);
+    let run = requesting(payload, grants);
     let answer = completed(&run).await;
     let error = answer["error"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
-    let lines = run.tap.take_lines();
+    let lines = run.handle.take_lines();
     assert!(lines.iter().all(|line| (line.source, line.level) == (Source::Log, Some("warn"))), "{lines:?}");
     (error, lines.iter().map(|line| line.message.as_str()).collect::<Vec<_>>().join("\n"))
 }
 
 #[tokio::test]
-async fn a_request_that_is_granted_gets_its_answer() {
+async fn a_granted_request_gets_its_response() {
     let (heads, mut seen) = unbounded_channel();
     let server = Server::doing(move |mut stream, _| {
         let heads = heads.clone();
@@ -163,17 +163,17 @@ async fn a_request_that_is_granted_gets_its_answer() {
     })
     .await;
     let url = format!("{}/a/path?and=query", server.http());
-    let run = asking(json!({"url": url, "method": "PUT", "headers": {"x-own": "1"}}), &[&server.http()]);
+    let run = requesting(json!({"url": url, "method": "PUT", "headers": {"x-own": "1"}}), &[&server.http()]);
     let answer = completed(&run).await;
     assert_eq!((&answer["response"]["status"], &answer["response"]["body"]), (&json!(200), &json!("hello")));
     let head = seen.recv().await.expect("a request");
     assert!(head.starts_with("PUT /a/path?and=query HTTP/1.1\r\n"), "{head}");
     assert!(head.contains(&format!("\r\nhost: {}\r\n", server.address)) && head.contains("\r\nx-own: 1\r\n"), "{head}");
-    assert_eq!(run.tap.take_lines(), []);
+    assert_eq!(run.handle.take_lines(), []);
 }
 
 #[tokio::test]
-async fn a_body_goes_with_it() {
+async fn a_request_body_is_sent() {
     let server = Server::doing(|mut stream, _| async move {
         let head = head_of(&mut stream).await;
         assert!(head.contains("transfer-encoding: chunked"), "{head}");
@@ -186,11 +186,11 @@ async fn a_body_goes_with_it() {
     })
     .await;
     let payload = json!({"url": server.http(), "method": "POST", "body_bytes": 300_000});
-    assert_eq!(completed(&asking(payload, &[&server.http()])).await["response"]["body"], "300000");
+    assert_eq!(completed(&requesting(payload, &[&server.http()])).await["response"]["body"], "300000");
 }
 
 #[tokio::test]
-async fn one_that_is_denied_does_not_even_connect() {
+async fn a_denied_request_never_connects() {
     let (server, other) = (Server::answering(ok("")).await, Server::answering(ok("")).await);
     let port = server.address.port();
     for (grants, url) in [
@@ -212,18 +212,18 @@ async fn one_that_is_denied_does_not_even_connect() {
 }
 
 #[tokio::test]
-async fn an_address_that_looks_like_a_granted_one_is_refused() {
+async fn a_url_that_looks_like_a_granted_one_is_refused() {
     let server = Server::answering(ok("")).await;
     let port = server.address.port();
     let grant = server.http();
     for (url, said) in [
-        (format!("http://127.0.0.1:{port}@localhost:{port}"), "names a user in its address"),
-        (format!("http://user:word@127.0.0.1:{port}"), "names a user in its address"),
+        (format!("http://127.0.0.1:{port}@localhost:{port}"), "contains a user"),
+        (format!("http://user:word@127.0.0.1:{port}"), "contains a user"),
         (format!("http://2130706433:{port}"), "four decimal numbers"),
         (format!("http://0x7f.1:{port}"), "four decimal numbers"),
         (format!("http://127.1:{port}"), "four decimal numbers"),
         (format!("http://0177.0.0.1:{port}"), "four decimal numbers"),
-        ("http://127.0.0.1:99999".to_owned(), "a port is a number"),
+        ("http://127.0.0.1:99999".to_owned(), "the port must be a number"),
     ] {
         let (error, log) = refused(json!({"url": url}), &[&grant]).await;
         assert!(error.contains("HttpRequestUriInvalid"), "{url}: {error}");
@@ -235,15 +235,15 @@ async fn an_address_that_looks_like_a_granted_one_is_refused() {
 }
 
 #[tokio::test]
-async fn localhost_is_this_machine_where_it_is_granted() {
+async fn localhost_can_be_granted() {
     let server = Server::answering(ok("here")).await;
     let url = format!("http://LocalHost.:{}", server.address.port());
     let grant = format!("http://localhost:{}", server.address.port());
-    assert_eq!(completed(&asking(json!({"url": url}), &[&grant])).await["response"]["body"], "here");
+    assert_eq!(completed(&requesting(json!({"url": url}), &[&grant])).await["response"]["body"], "here");
 }
 
 #[tokio::test]
-async fn an_address_of_ipv6_is_one() {
+async fn an_ipv6_address_can_be_granted() {
     let conduct: Conduct = Arc::new(|mut stream, _| {
         tokio::spawn(async move {
             head_of(&mut stream).await;
@@ -254,11 +254,14 @@ async fn an_address_of_ipv6_is_one() {
         return; // A machine without IPv6.
     }
     let server = Server::at(Ipv6Addr::LOCALHOST, conduct).await;
-    assert_eq!(completed(&asking(json!({"url": server.http()}), &[&server.http()])).await["response"]["body"], "six");
+    assert_eq!(
+        completed(&requesting(json!({"url": server.http()}), &[&server.http()])).await["response"]["body"],
+        "six"
+    );
 }
 
-/// Names that this machine itself resolves, to nothing but addresses of its own.
-fn names_of_this_machine() -> Vec<String> {
+/// Names that resolve only to addresses of this machine.
+fn loopback_names() -> Vec<String> {
     let own = std::fs::read_to_string("/etc/hostname").unwrap_or_default().trim().to_owned();
     let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
     let listed =
@@ -272,36 +275,36 @@ fn names_of_this_machine() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_for_this_machine_is_refused_until_the_address_is_granted() {
+async fn a_name_that_resolves_to_loopback_is_refused_until_the_address_is_granted() {
     let server = Server::answering(ok("reached")).await;
     let port = server.address.port();
-    for name in names_of_this_machine() {
+    for name in loopback_names() {
         let grant = format!("http://{name}:{port}");
         let Ok(parsed) = HttpGrant::parse(&grant) else { continue };
         let (error, log) = refused(json!({"url": grant}), &[&grant]).await;
         assert!(error.contains("DestinationIpProhibited"), "{error}");
-        assert!(log.contains("an address of this machine, which must be granted itself"), "{log}");
+        assert!(log.contains("a loopback address, which needs a grant of its own"), "{log}");
         assert!(log.contains(&format!("`http = [\"{parsed}\", \"http://")), "{log}");
         assert_eq!(server.connections(), 0);
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_the_guests_own_business_and_is_checked_again() {
+async fn a_redirect_is_followed_by_the_guest_and_checked_again() {
     let secret = Server::answering(ok("the secret")).await;
     let redirect = format!("HTTP/1.1 302 Found\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", secret.http());
     let server = Server::answering(redirect).await;
-    let answer = completed(&asking(json!({"url": server.http()}), &[&server.http()])).await;
+    let answer = completed(&requesting(json!({"url": server.http()}), &[&server.http()])).await;
     assert_eq!(answer["response"]["status"], 302, "the host follows none");
-    let run = asking(json!({"url": server.http(), "follow": 1}), &[&server.http()]);
+    let run = requesting(json!({"url": server.http(), "follow": 1}), &[&server.http()]);
     assert_eq!(completed(&run).await["error"], "ErrorCode::HttpRequestDenied");
     assert_eq!(secret.connections(), 0);
-    let run = asking(json!({"url": server.http(), "follow": 1}), &[&server.http(), &secret.http()]);
+    let run = requesting(json!({"url": server.http(), "follow": 1}), &[&server.http(), &secret.http()]);
     assert_eq!(completed(&run).await["response"]["body"], "the secret");
 }
 
 #[tokio::test]
-async fn a_response_may_not_be_larger_than_its_limit() {
+async fn a_response_over_its_limit_is_an_error() {
     let long = "x".repeat(100_000);
     let announced = Server::answering(ok(&long)).await;
     let chunked =
@@ -309,23 +312,23 @@ async fn a_response_may_not_be_larger_than_its_limit() {
     let unannounced = Server::answering(chunked).await;
     let until_the_end = Server::answering(format!("HTTP/1.0 200 OK\r\n\r\n{long}")).await;
     for (server, is_announced) in [(&announced, true), (&unannounced, false), (&until_the_end, false)] {
-        let mut run = asking(json!({"url": server.http()}), &[&server.http()]);
+        let mut run = requesting(json!({"url": server.http()}), &[&server.http()]);
         run.limits.max_response = 100_000;
         let answer = completed(&run).await;
         assert_eq!((&answer["response"]["bytes"], &answer["response"]["error"]), (&json!(100_000), &Value::Null));
-        assert_eq!(run.tap.take_lines(), []);
+        assert_eq!(run.handle.take_lines(), []);
 
         run.limits.max_response = 99_999;
         let answer = completed(&run).await;
         let error = if is_announced { &answer["error"] } else { &answer["response"]["error"] };
         assert!(error.as_str().is_some_and(|error| error.contains("HttpResponseBodySize(Some(99999))")), "{answer}");
-        let lines = run.tap.take_lines();
+        let lines = run.handle.take_lines();
         assert!(lines.len() == 1 && lines[0].message.contains("`max_response`"), "{lines:?}");
     }
 }
 
 #[tokio::test]
-async fn a_body_without_end_takes_no_memory_of_the_host() {
+async fn an_endless_body_does_not_fill_the_memory_of_the_host() {
     let mut server = Server::doing(|mut stream, tell| async move {
         head_of(&mut stream).await;
         _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
@@ -333,11 +336,11 @@ async fn a_body_without_end_takes_no_memory_of_the_host() {
         _ = tell.send(());
     })
     .await;
-    let run = asking(json!({"url": server.http()}), &[&server.http()]);
+    let run = requesting(json!({"url": server.http()}), &[&server.http()]);
     let answer = completed(&run).await;
     assert_eq!(answer["response"]["error"], "ErrorCode::HttpResponseBodySize(Some(16777216))");
     assert!(answer["response"]["bytes"].as_u64().is_some_and(|bytes| bytes <= 16 << 20), "{answer}");
-    server.hangs_up().await;
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
@@ -352,7 +355,7 @@ async fn a_flood_of_headers_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_an_error() {
+async fn a_response_that_is_not_http_is_an_error() {
     for (answer, wanted) in [
         ("SSH-2.0-OpenSSH_9.6\r\n\r\n", "HttpProtocolError"),
         ("", "HttpResponseIncomplete"),
@@ -363,13 +366,13 @@ async fn what_is_no_http_is_an_error() {
         assert!(error.contains(wanted), "{answer:?}: {error}");
     }
     let server = Server::answering("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").await;
-    let answer = completed(&asking(json!({"url": server.http()}), &[&server.http()])).await;
+    let answer = completed(&requesting(json!({"url": server.http()}), &[&server.http()])).await;
     assert_eq!(answer["response"]["bytes"], 4, "{answer}");
     assert_eq!(answer["response"]["error"], "ErrorCode::HttpResponseIncomplete", "{answer}");
 }
 
 #[tokio::test]
-async fn nobody_at_home_is_an_error_that_says_so() {
+async fn a_refused_connection_is_an_error_that_says_so() {
     let server = Server::answering("").await;
     let address = server.http();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
@@ -383,31 +386,31 @@ async fn nobody_at_home_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_guest_may_ask_for_less_patience() {
+async fn a_guest_may_set_shorter_timeouts() {
     let silent = Server::stalling(b"").await;
     let (error, _) = refused(json!({"url": silent.http(), "first_byte_ms": 50}), &[&silent.http()]).await;
     assert!(error.contains("ConnectionReadTimeout"), "{error}");
     let half = Server::stalling(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").await;
-    let answer = completed(&asking(json!({"url": half.http(), "between_bytes_ms": 50}), &[&half.http()])).await;
+    let answer = completed(&requesting(json!({"url": half.http(), "between_bytes_ms": 50}), &[&half.http()])).await;
     assert_eq!(answer["response"]["bytes"], 4, "{answer}");
     assert_eq!(answer["response"]["error"], "ErrorCode::ConnectionReadTimeout", "{answer}");
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_ends_with_the_attempt() {
+async fn a_request_without_a_response_ends_with_the_attempt() {
     for begin in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"] {
         let mut server = Server::stalling(begin).await;
-        let run = asking(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
+        let run = requesting(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
         let (report, lines) = run.beside_a_neighbour().await;
         assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
-        let wanted = format!("when its time was up, requests were not over: {}", server.http());
+        let wanted = format!("requests still open at the time limit: {}", server.http());
         assert_eq!(lines.iter().map(|line| &line.message).collect::<Vec<_>>(), [&wanted]);
-        server.hangs_up().await;
+        server.connection_is_closed().await;
     }
 }
 
 #[tokio::test]
-async fn a_body_that_drips_ends_with_the_attempt() {
+async fn a_slow_body_ends_with_the_attempt() {
     let mut server = Server::doing(|mut stream, tell| async move {
         head_of(&mut stream).await;
         _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
@@ -417,70 +420,70 @@ async fn a_body_that_drips_ends_with_the_attempt() {
         _ = tell.send(());
     })
     .await;
-    let run = asking(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
+    let run = requesting(json!({"url": server.http()}), &[&server.http()]).timeout(Duration::from_millis(300));
     let (report, _) = run.beside_a_neighbour().await;
     assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
-    server.hangs_up().await;
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
-async fn a_guest_that_is_stopped_hangs_up() {
+async fn stopping_a_guest_closes_its_connections() {
     let mut server = Server::stalling(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").await;
-    let run = asking(json!({"url": server.http()}), &[&server.http()]);
-    let tap = Arc::clone(&run.tap);
+    let run = requesting(json!({"url": server.http()}), &[&server.http()]);
+    let handle = Arc::clone(&run.handle);
     let running = tokio::spawn(async move { run.alone().await });
     server.is_reached().await;
-    tap.stop();
+    handle.stop();
     assert_eq!(running.await.expect("the host does not panic").outcome, GuestOutcome::Stopped);
-    server.hangs_up().await;
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_hangs_up() {
+async fn dropping_a_run_closes_its_connections() {
     let mut server = Server::stalling(b"").await;
-    let run = asking(json!({"url": server.http()}), &[&server.http()]);
+    let run = requesting(json!({"url": server.http()}), &[&server.http()]);
     let running = tokio::spawn(async move { run.alone().await });
     server.is_reached().await;
     running.abort();
-    server.hangs_up().await;
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
-async fn the_connections_of_one_attempt_are_bounded() {
+async fn the_connections_of_one_attempt_are_limited() {
     let mut server = Server::stalling(b"HTTP/1.1 200 OK\r\n\r\nhalf").await;
     let payload = json!({"url": server.http(), "together": 70, "between_bytes_ms": 200});
-    let run = asking(payload, &[&server.http()]);
+    let run = requesting(payload, &[&server.http()]);
     let answers = completed(&run).await;
     let answers = answers.as_array().expect("a list");
     let refused = answers.iter().filter(|answer| answer["error"] == "ErrorCode::ConnectionLimitReached").count();
     assert_eq!((refused, server.connections()), (6, 64));
-    let lines = run.tap.take_lines();
-    assert!(lines.len() == 1 && lines[0].message.contains("64 connections at once"), "{lines:?}");
-    server.hangs_up().await;
+    let lines = run.handle.take_lines();
+    assert!(lines.len() == 1 && lines[0].message.contains("64 connections open at once"), "{lines:?}");
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
-async fn the_requests_of_one_attempt_are_bounded() {
+async fn the_requests_of_one_attempt_are_limited() {
     let server = Server::answering(ok("")).await;
-    let run = asking(json!({"url": server.http(), "times": 1002, "connect_ms": 100_000}), &[&server.http()]);
+    let run = requesting(json!({"url": server.http(), "times": 1002, "connect_ms": 100_000}), &[&server.http()]);
     let answers = completed(&run).await;
     let answers = answers.as_array().expect("a list");
     assert_eq!(answers.iter().filter(|answer| answer["response"]["status"] == 200).count(), 1000);
     assert_eq!(answers[1001]["error"], "ErrorCode::HttpRequestDenied");
-    let lines = run.tap.take_lines();
+    let lines = run.handle.take_lines();
     assert!(lines.len() == 1 && lines[0].message.contains("at most 1000"), "{lines:?}");
 }
 
 #[tokio::test]
-async fn a_guest_that_asks_in_vain_again_and_again_does_not_flood_its_log() {
-    let run = asking(json!({"url": "http://127.0.0.1:1", "times": 1000}), &[]);
+async fn repeated_denials_do_not_flood_the_log() {
+    let run = requesting(json!({"url": "http://127.0.0.1:1", "times": 1000}), &[]);
     let answers = completed(&run).await;
     assert_eq!(answers.as_array().map(Vec::len), Some(1000));
-    assert_eq!(run.tap.take_lines().len(), 1);
+    assert_eq!(run.handle.take_lines().len(), 1);
 }
 
 #[tokio::test]
-async fn headers_of_the_connection_are_the_hosts() {
+async fn connection_headers_are_set_by_the_host() {
     let server = Server::answering(ok("")).await;
     for name in ["Host", "Connection", "Transfer-Encoding", "Upgrade", "Proxy-Authorization"] {
         let payload = json!({"url": server.http(), "headers": {name: "evil"}});
@@ -493,7 +496,7 @@ async fn headers_of_the_connection_are_the_hosts() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_never_ends_is_cut() {
+async fn a_handshake_that_hangs_times_out() {
     let mut server = Server::doing(|mut stream, tell| async move {
         until_closed(&mut stream).await;
         _ = tell.send(());
@@ -502,15 +505,15 @@ async fn a_handshake_that_never_ends_is_cut() {
     let origin = server.url("https");
     let (error, _) = refused(json!({"url": origin, "connect_ms": 100}), &[&origin]).await;
     assert!(error.contains("ConnectionTimeout"), "{error}");
-    server.hangs_up().await;
-    let run = asking(json!({"url": origin}), &[&origin]).timeout(Duration::from_millis(300));
+    server.connection_is_closed().await;
+    let run = requesting(json!({"url": origin}), &[&origin]).timeout(Duration::from_millis(300));
     let (report, _) = run.beside_a_neighbour().await;
     assert!(matches!(report.outcome, GuestOutcome::TimedOut(_)), "{report:?}");
-    server.hangs_up().await;
+    server.connection_is_closed().await;
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_vouches_for_is_refused_in_plain_words() {
+async fn a_server_with_an_untrusted_certificate_is_refused_with_an_explanation() {
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -528,7 +531,10 @@ async fn a_server_that_nobody_vouches_for_is_refused_in_plain_words() {
     let origin = server.url("https");
     let (error, log) = refused(json!({"url": origin}), &[&origin]).await;
     assert!(error.contains("TlsCertificateError"), "{error}");
-    assert!(log.contains(&format!("{origin} is not trusted: ")) && log.contains("SSL_CERT_FILE"), "{log}");
+    assert!(
+        log.contains(&format!("the certificate of {origin} isn't trusted: ")) && log.contains("SSL_CERT_FILE"),
+        "{log}"
+    );
 
     let plain = Server::doing(|mut stream, _| async move {
         _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;

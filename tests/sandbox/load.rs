@@ -1,4 +1,4 @@
-//! Every kind of file that cannot serve, and what is said about it.
+//! Every kind of file that is refused, and the message about it.
 
 use jobq::sandbox::{Kind, LoadError, Metering};
 
@@ -16,12 +16,12 @@ fn component(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_at_all() {
+fn an_empty_file_is_refused() {
     assert_eq!(refusal(b""), "the file is empty");
 }
 
 #[test]
-fn a_part_of_a_file() {
+fn a_truncated_file_is_refused() {
     let whole = file("echo");
     let program = component(r#"(module (memory 1) (func (export "_start")) (data (i32.const 0) "some data"))"#);
     for part in [
@@ -35,7 +35,7 @@ fn a_part_of_a_file() {
     ] {
         assert_eq!(
             refusal(part),
-            "the file ends too early: it was cut off, or is still being written",
+            "the file ends too early: it was truncated, or is still being written",
             "{}",
             part.len()
         );
@@ -43,17 +43,17 @@ fn a_part_of_a_file() {
 }
 
 #[test]
-fn text() {
+fn text_is_refused() {
     assert_eq!(
         refusal(b"#!/bin/sh\nexec jobq\n"),
-        "this is text, not WebAssembly; it begins with \"#!/bin/sh\\nexec j\""
+        "this is text, not WebAssembly; it starts with \"#!/bin/sh\\nexec j\""
     );
-    assert_eq!(refusal(b"  (module)"), "this is WebAssembly as text; make a binary of it with `wasm-tools parse`");
+    assert_eq!(refusal(b"  (module)"), "this is WebAssembly in text format; convert it with `wasm-tools parse`");
 }
 
 #[test]
-fn native_code() {
-    let said = "this is native code, not WebAssembly; neither programs nor `.cwasm` files are taken, only the `.wasm` they were made from";
+fn native_code_is_refused() {
+    let said = "this is native code, not WebAssembly; programs and `.cwasm` files are never loaded, only the `.wasm` they were built from";
     let this_test = std::fs::read(std::env::current_exe().expect("a path")).expect("this test");
     assert_eq!(refusal(&this_test), said);
     let engine = super::support::SANDBOX.engine(Metering::Time).expect("an engine");
@@ -61,12 +61,12 @@ fn native_code() {
 }
 
 #[test]
-fn other_bytes() {
-    assert_eq!(refusal(b"\x1f\x8b\x08\0\xff"), "this is not WebAssembly; it begins with the bytes 1f8b0800ff");
+fn other_bytes_are_refused() {
+    assert_eq!(refusal(b"\x1f\x8b\x08\0\xff"), "this is not WebAssembly; it starts with the bytes 1f8b0800ff");
 }
 
 #[test]
-fn invalid_code() {
+fn invalid_code_is_refused() {
     let wasm = component(
         r#"(module (memory (export "memory") 1) (func (export "_start") (drop (i32.add (i32.const 1) (i64.const 1)))))"#,
     );
@@ -75,19 +75,19 @@ fn invalid_code() {
 }
 
 #[test]
-fn a_module_with_no_way_in() {
+fn a_module_without_an_entry_point_is_refused() {
     let said = refusal(&component(r#"(module (func (export "run")))"#));
     assert!(said.starts_with("this is a core module with neither `_start` (a program) nor"), "{said}");
 }
 
 #[test]
-fn a_module_that_does_not_become_a_component() {
+fn a_module_that_cannot_become_a_component_is_refused() {
     let said = refusal(&component(r#"(module (import "engine" "render" (func)) (func (export "_start")))"#));
-    assert!(said.starts_with("cannot make a component of this core module: ") && said.contains("engine"), "{said}");
+    assert!(said.starts_with("cannot turn this core module into a component: ") && said.contains("engine"), "{said}");
 }
 
 #[test]
-fn a_module_for_another_host() {
+fn a_module_for_another_host_is_refused_with_advice() {
     for (module, advice) in [
         ("env", "build it for WASI: wasi-sdk or `clang --target=wasm32-wasi`"),
         ("wbg", "build it with `--target wasm32-wasip2`"),
@@ -105,7 +105,7 @@ fn a_module_for_another_host() {
 }
 
 #[test]
-fn a_component_of_another_world() {
+fn a_component_of_another_world_is_refused() {
     let wanted = "; a handler exports `jobq:handler/handler@0.1.0`, a program `wasi:cli/run@0.2.x`: build it for the \
         world `job-handler` of wit/, or as a program with a main function";
     assert_eq!(refusal(&component("(component)")), format!("it exports nothing{wanted}"));
@@ -116,7 +116,7 @@ fn a_component_of_another_world() {
     assert_eq!(refusal(&component(adder)), format!("it exports `add`{wanted}"));
 }
 
-/// A program that imports `import` besides.
+/// A program with this additional import.
 fn importing(import: &str) -> Vec<u8> {
     component(&format!(
         r#"(component
@@ -130,14 +130,14 @@ fn importing(import: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_good_program_is_taken() {
+fn a_valid_program_loads() {
     let plugin = load(&importing(""), Metering::Time).expect("a program");
     assert_eq!((plugin.kind(), plugin.imports(), plugin.metering()), (Kind::Program, &[][..], Metering::Time));
 }
 
 #[test]
-fn what_nobody_offers() {
-    let offered = ", which this host does not offer; there are WASI 0.2, and `log`, `context` and `queue` of \
+fn unknown_imports_are_refused() {
+    let offered = ", which this host does not provide; it provides WASI 0.2, and `log`, `context` and `queue` of \
         `jobq:handler@0.1.0`. Build it without, or compose it with a component that exports it (`wac plug`)";
     let said = refusal(&importing(r#"(import "acme:tools/gears" (instance (export "turn" (func))))"#));
     assert_eq!(said, format!("it imports `turn` of `acme:tools/gears`{offered}"));
@@ -148,17 +148,17 @@ fn what_nobody_offers() {
 }
 
 #[test]
-fn an_import_of_another_type() {
+fn an_import_with_a_different_type_is_refused() {
     let import = r#"(import "jobq:handler/context@0.1.0" (instance (export "is-cancelled" (func (result u32)))))"#;
     let said = refusal(&importing(import));
     assert!(
-        said.starts_with("its import `is-cancelled` of `jobq:handler/context@0.1.0` has another type than"),
+        said.starts_with("its import `is-cancelled` of `jobq:handler/context@0.1.0` has a different type than in"),
         "{said}"
     );
 }
 
 #[test]
-fn an_export_of_another_type() {
+fn an_export_with_a_different_type_is_refused() {
     let handler = r#"(component
         (core module $m (func (export "handle") (result i32) (i32.const 0)))
         (core instance $i (instantiate $m))
@@ -166,18 +166,18 @@ fn an_export_of_another_type() {
         (instance $exported (export "handle" (func $handle)))
         (export "jobq:handler/handler@0.1.0" (instance $exported)))"#;
     let said = refusal(&component(handler));
-    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has another type than"), "{said}");
+    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has a different type than in"), "{said}");
 }
 
 #[test]
-fn a_newer_contract() {
+fn a_newer_contract_is_refused() {
     let handler = r#"(component
         (core module $m (func (export "handle") (result i32) (i32.const 0)))
         (core instance $i (instantiate $m))
         (func $handle (result u32) (canon lift (core func $i "handle")))
         (instance $exported (export "handle" (func $handle)))
         (export "jobq:handler/handler@0.2.0" (instance $exported)))"#;
-    let said = "it was built for the contract `jobq:handler@0.2.0`, and this jobq serves `jobq:handler@0.1.x`; \
+    let said = "it was built for the contract `jobq:handler@0.2.0`, but this jobq serves `jobq:handler@0.1.x`; \
         rebuild it for 0.1, or update jobq";
     assert_eq!(refusal(&component(handler)), said);
     assert_eq!(refusal(&importing(r#"(import "jobq:handler/log@0.2.0" (instance))"#)), said);
@@ -198,8 +198,8 @@ fn a_patch_of_the_contract_is_served() {
 }
 
 #[test]
-fn asynchronous_components() {
-    let said = "it uses asynchronous functions of the component model (WASI 0.3), which this host does not run; \
+fn asynchronous_components_are_refused() {
+    let said = "it uses asynchronous functions of the component model (WASI 0.3), which this host does not support; \
         build it for WASI 0.2 (with componentize-qjs: `--sync`)";
     let task = r#"(component
         (core func $return (canon task.return (result u32)))
@@ -210,13 +210,13 @@ fn asynchronous_components() {
 }
 
 #[test]
-fn a_memory_that_no_type_may_have() {
+fn an_initial_memory_over_every_limit_is_refused() {
     let said = "it needs 375.0 MiB of memory to start, more than any job type may have (256.0 MiB); raise `memory` in jobq.toml";
     assert_eq!(refusal(&handler_doing("(memory 6000)", "")), said);
 }
 
 #[test]
-fn more_parts_than_a_guest_may_have() {
+fn too_many_memories_or_table_elements_are_refused() {
     let said = refusal(&handler_doing(&"(memory 1)".repeat(10), ""));
     assert!(said.starts_with("it is larger than a guest may be: "), "{said}");
     let said = refusal(&handler_doing("(table 100000 funcref)", ""));
@@ -224,7 +224,7 @@ fn more_parts_than_a_guest_may_have() {
 }
 
 #[test]
-fn the_bad_files_among_the_guests() {
+fn the_invalid_guests_are_refused() {
     let of = |name: &str| refusal(&file(name));
     let said = of("world_other");
     assert!(
@@ -232,11 +232,11 @@ fn the_bad_files_among_the_guests() {
         "{said}"
     );
     let said = of("wrong_type");
-    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has another type than"), "{said}");
+    assert!(said.starts_with("its export `jobq:handler/handler@0.1.0` has a different type than in"), "{said}");
     let said = of("import_unknown");
-    assert!(said.contains("of `example:teleport/beam@2.1.0`, which this host does not offer"), "{said}");
+    assert!(said.contains("of `example:teleport/beam@2.1.0`, which this host does not provide"), "{said}");
     let said = of("newer_function");
-    assert!(said.contains("of `jobq:handler/context@0.1.9`, which this host does not offer"), "{said}");
+    assert!(said.contains("of `jobq:handler/context@0.1.9`, which this host does not provide"), "{said}");
     assert!(of("newer_contract").starts_with("it was built for the contract `jobq:handler@0.2.0`"));
     let said = of("memory_minimum");
     assert!(
@@ -252,7 +252,7 @@ fn no_guest_code_runs_while_a_file_is_loaded() {
 }
 
 #[test]
-fn imports_can_be_listed() {
+fn imports_are_listed() {
     let plugin = load(&file("echo"), Metering::Fuel).expect("it loads");
     assert!(plugin.imports().iter().all(|name| name.contains(':')), "{:?}", plugin.imports());
     assert_eq!(plugin.metering(), Metering::Fuel);

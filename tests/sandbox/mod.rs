@@ -1,4 +1,4 @@
-//! One hostile guest for each limit, each beside a neighbour that must not notice; and every kind of file that is no guest.
+//! One hostile guest for each limit, next to a neighbour that must not be affected; and every kind of invalid file.
 
 mod answers;
 mod contract;

@@ -1,4 +1,4 @@
-//! The limits of what is kept of a guest's words, and of its result.
+//! The limits on a guest's output and result.
 
 use jobq::sandbox::{GuestOutcome, Line, Source};
 
@@ -10,7 +10,7 @@ fn limited(name: &str, payload: &str, max_log: usize) -> Run {
     run
 }
 
-fn assert_swallowed(lines: &[Line], at_least: u64) {
+fn assert_dropped(lines: &[Line], at_least: u64) {
     let last = lines.last().expect("lines");
     assert_eq!((last.source, last.level), (Source::Log, Some("warn")));
     let (count, rest) = last.message.split_once(' ').expect("a number first");
@@ -19,35 +19,35 @@ fn assert_swallowed(lines: &[Line], at_least: u64) {
 }
 
 #[tokio::test]
-async fn a_flood_of_stdout_is_swallowed_and_counted() {
+async fn stdout_over_the_limit_is_dropped_and_counted() {
     let run = limited("flood_stdout", r#"{"bytes":5000000}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
     assert_eq!(report.outcome, GuestOutcome::Completed("5000000".into()));
     let (bytes, _) = kept(&lines, Source::Stdout);
     assert!(bytes > 60 << 10 && bytes <= 64 << 10, "{bytes}");
-    assert_swallowed(&lines, 4_900_000);
+    assert_dropped(&lines, 4_900_000);
 }
 
 #[tokio::test]
-async fn a_flood_of_stderr_is_swallowed_and_counted() {
+async fn stderr_over_the_limit_is_dropped_and_counted() {
     let run = limited("flood_stderr", r#"{"bytes":5000000}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
     assert_eq!(report.outcome, GuestOutcome::Completed("5000000".into()));
     let (bytes, _) = kept(&lines, Source::Stderr);
     assert!(bytes > 60 << 10 && bytes <= 64 << 10, "{bytes}");
-    assert_swallowed(&lines, 4_900_000);
+    assert_dropped(&lines, 4_900_000);
 }
 
 #[tokio::test]
-async fn a_flood_of_log_lines_is_swallowed_and_counted() {
+async fn log_lines_over_the_limit_are_dropped_and_counted() {
     let run = limited("flood_log", r#"{"lines":100000,"bytes":100}"#, 64 << 10);
     let (report, lines) = run.beside_a_neighbour().await;
     assert_eq!(report.outcome, GuestOutcome::Completed("100000".into()));
     assert!(lines.len() <= 657, "{}", lines.len());
-    assert_swallowed(&lines, 9_000_000);
+    assert_dropped(&lines, 9_000_000);
 }
 
-/// A handler that writes the log line of `bytes` NULs so many times.
+/// A handler that logs a line of `bytes` NULs this many times.
 fn logging(times: u32, bytes: usize) -> Run {
     let fields = format!(
         r#"(import "jobq:handler/log@0.1.0" "write" (func $write (param i32 i32 i32)))
@@ -66,16 +66,16 @@ fn logging(times: u32, bytes: usize) -> Run {
 }
 
 #[tokio::test]
-async fn a_line_of_many_mebibytes_is_cut() {
+async fn a_line_of_many_mebibytes_is_truncated() {
     let (report, lines) = logging(3, 10_000_000).beside_a_neighbour().await;
     assert_eq!(report.outcome, GuestOutcome::Completed(String::new()));
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0].message.len(), 64 << 10);
-    assert_swallowed(&lines, 29_900_000);
+    assert_dropped(&lines, 29_900_000);
 }
 
 #[tokio::test]
-async fn a_line_that_does_not_even_fit_through_the_door_is_a_trap_that_says_so() {
+async fn a_line_over_the_copy_limit_is_a_trap_that_says_so() {
     let fields = r#"(import "jobq:handler/log@0.1.0" "write" (func $write (param i32 i32 i32)))"#;
     let run = Run::handler_doing(
         fields,
@@ -103,7 +103,7 @@ async fn a_result_over_the_limit_is_a_failure_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_result_at_the_limit_is_taken() {
+async fn a_result_at_the_limit_completes() {
     let mut run = Run::guest("big_result", r#"{"bytes":100000}"#);
     run.limits.max_result = 100_000;
     let GuestOutcome::Completed(result) = run.alone().await.outcome else { panic!("not completed") };
@@ -111,14 +111,14 @@ async fn a_result_at_the_limit_is_taken() {
 }
 
 #[tokio::test]
-async fn a_result_that_does_not_even_fit_through_the_door_is_a_failure_that_says_so() {
+async fn a_result_over_the_copy_limit_is_a_failure_that_says_so() {
     let (report, _) = Run::guest("big_result", r#"{"bytes":30000000}"#).beside_a_neighbour().await;
     let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("far larger than `max_result` allows (1.0 MiB)"), "{message}");
 }
 
 #[tokio::test]
-async fn an_error_text_is_cut_at_the_same_limit() {
+async fn an_error_message_is_truncated_at_the_same_limit() {
     let mut run = Run::guest("big_result", r#"{"bytes":2000,"error":true}"#);
     run.limits.max_result = 1000;
     let GuestOutcome::Failed { message, .. } = run.alone().await.outcome else { panic!("not failed") };
@@ -126,16 +126,16 @@ async fn an_error_text_is_cut_at_the_same_limit() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_text_is_a_failure_that_says_so() {
+async fn a_return_value_that_is_not_utf_8_is_a_failure_that_says_so() {
     for place in ["result", "retry", "fatal"] {
         let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
         let GuestOutcome::Failed { message, after: None } = &report.outcome else { panic!("{report:?}") };
-        assert!(message.starts_with("the answer of the handler is not UTF-8 text: invalid utf-8"), "{message}");
+        assert!(message.starts_with("the return value of the handler is not UTF-8 text: invalid utf-8"), "{message}");
     }
 }
 
 #[tokio::test]
-async fn a_log_line_or_progress_that_is_no_text_is_a_trap_that_says_so() {
+async fn a_log_line_or_progress_that_is_not_utf_8_is_a_trap_that_says_so() {
     for place in ["log", "progress"] {
         let (report, _) = Run::guest("bad_utf8", &format!(r#"{{"in":"{place}"}}"#)).beside_a_neighbour().await;
         let GuestOutcome::Trapped(text) = &report.outcome else { panic!("{report:?}") };
@@ -144,7 +144,7 @@ async fn a_log_line_or_progress_that_is_no_text_is_a_trap_that_says_so() {
 }
 
 #[tokio::test]
-async fn difficult_text_passes_unharmed_wherever_it_is_put() {
+async fn control_characters_pass_unchanged_everywhere() {
     const TEXT: &str = "a\0b \\u0000 \\ud800 \u{1b}[31m\r\n \u{10FFFF}";
     let speak = async |place: &str| {
         let run = Run::guest("nul", &format!(r#"{{"in":"{place}"}}"#));
@@ -154,30 +154,30 @@ async fn difficult_text_passes_unharmed_wherever_it_is_put() {
     assert_eq!(speak("result").await.0, GuestOutcome::Completed(TEXT.into()));
     assert_eq!(speak("retry").await.0, GuestOutcome::Failed { message: TEXT.into(), after: None });
     assert_eq!(speak("fatal").await.0, GuestOutcome::Fatal(TEXT.into()));
-    assert_eq!(speak("log").await.1.tap.take_lines()[0].message, TEXT);
-    assert_eq!(speak("progress").await.1.tap.take_progress(), Some((50, TEXT.into())));
-    let lines: Vec<_> = speak("stdout").await.1.tap.take_lines().into_iter().map(|line| line.message).collect();
+    assert_eq!(speak("log").await.1.handle.take_lines()[0].message, TEXT);
+    assert_eq!(speak("progress").await.1.handle.take_progress(), Some((50, TEXT.into())));
+    let lines: Vec<_> = speak("stdout").await.1.handle.take_lines().into_iter().map(|line| line.message).collect();
     assert_eq!(lines, TEXT.split('\n').collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_long_line_of_stdout_is_cut_between_characters() {
+async fn a_long_line_of_stdout_is_split_between_characters() {
     let run = Run::guest("program", &format!(r#"{{"stderr":"x{}"}}"#, "🦀".repeat(10_000)));
     let outcome = run.alone().await.outcome;
     assert_eq!(outcome, GuestOutcome::Completed(String::new()));
-    let lines = run.tap.take_lines();
+    let lines = run.handle.take_lines();
     assert!(lines.len() == 3 && lines.iter().all(|line| !line.message.contains('\u{fffd}')), "{}", lines.len());
     assert_eq!(kept(&lines, Source::Stderr).0, 40_001);
 }
 
 #[tokio::test]
-async fn a_long_progress_message_is_cut() {
+async fn a_long_progress_message_is_truncated() {
     let import = r#"(import "jobq:handler/context@0.1.0" "progress" (func $progress (param i32 i32 i32)))"#;
     let body =
         "(drop (memory.grow (i32.const 16))) (call $progress (i32.const 7) (i32.const 4096) (i32.const 1000000))";
     let run = Run::handler_doing(import, body);
     assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(String::new()));
-    let (percent, message) = run.tap.take_progress().expect("progress");
+    let (percent, message) = run.handle.take_progress().expect("progress");
     assert_eq!((percent, message.len()), (7, 1024));
     assert!(message.capacity() < MIB);
 }

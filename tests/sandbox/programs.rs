@@ -1,4 +1,4 @@
-//! Ordinary WASI programs as handlers: payload on stdin, result on stdout, the exit as the outcome.
+//! Ordinary WASI programs as handlers: payload on stdin, result on stdout, exit status as the outcome.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn failed(message: &str) -> GuestOutcome {
 }
 
 #[tokio::test]
-async fn programs_are_known_as_such() {
+async fn programs_are_recognised() {
     for name in BOTH {
         assert_eq!(guest(name, Metering::Time).kind(), Kind::Program);
     }
@@ -26,12 +26,12 @@ async fn programs_are_known_as_such() {
 }
 
 #[tokio::test]
-async fn stdin_is_the_payload_and_stdout_the_result() {
+async fn stdin_is_the_payload_and_stdout_is_the_result() {
     for name in BOTH {
         let payload = json!({"echo": true, "stderr": "talk"}).to_string();
         let run = Run::guest(name, &payload);
         assert_eq!(run.alone().await.outcome, GuestOutcome::Completed(payload.clone()));
-        let lines = run.tap.take_lines();
+        let lines = run.handle.take_lines();
         assert_eq!((kept(&lines, Source::Stdout), kept(&lines, Source::Stderr)), ((0, 0), (4, 1)));
     }
 }
@@ -44,7 +44,7 @@ async fn one_trailing_newline_is_dropped() {
 }
 
 #[tokio::test]
-async fn the_environment_tells_the_job_and_the_grants() {
+async fn the_environment_has_the_job_and_the_grants() {
     for name in BOTH {
         let mut run = Run::guest(name, r#"{"env":true}"#);
         run.grants.env = BTreeMap::from([("A".into(), "1".into()), ("JOBQ_ATTEMPT".into(), "forged".into())]);
@@ -61,7 +61,7 @@ async fn the_environment_tells_the_job_and_the_grants() {
 }
 
 #[tokio::test]
-async fn exit_0_is_success_and_every_other_a_failure_with_the_end_of_stderr() {
+async fn exit_0_completes_and_any_other_status_fails_with_the_end_of_stderr() {
     for name in BOTH {
         assert_eq!(run(name, json!({"stdout": "r", "exit": 0})).await, GuestOutcome::Completed("r".into()));
         let outcome = run(name, json!({"stdout": "r", "stderr": "first\nthe reason\n", "exit": 3})).await;
@@ -72,7 +72,7 @@ async fn exit_0_is_success_and_every_other_a_failure_with_the_end_of_stderr() {
 }
 
 #[tokio::test]
-async fn of_a_long_stderr_only_the_end_is_the_message() {
+async fn the_error_message_is_the_end_of_a_long_stderr() {
     let text = format!("{}the end", "a line of talk\n".repeat(2000));
     let GuestOutcome::Failed { message, .. } = run("program", json!({"stderr": text, "exit": 1})).await else {
         panic!("not failed")
@@ -84,7 +84,7 @@ async fn of_a_long_stderr_only_the_end_is_the_message() {
 }
 
 #[tokio::test]
-async fn a_program_that_panics_traps_or_fails_with_its_words() {
+async fn a_panic_ends_a_program_with_its_message() {
     for name in BOTH {
         let outcome = run(name, json!({"panic": "no paper"})).await;
         let (GuestOutcome::Trapped(text) | GuestOutcome::Failed { message: text, .. }) = &outcome else {

@@ -1,11 +1,11 @@
-//! What is secret reaches its guest, and nobody through it.
+//! A secret reaches its guest and never appears in its output.
 
-use jobq::sandbox::{GuestOutcome, Line, Secret, Tap};
+use jobq::sandbox::{AttemptHandle, GuestOutcome, Line, Secret};
 use serde_json::{Value, json};
 
 use super::support::Run;
 
-/// With what JSON has to escape, so that there are several ways to write it.
+/// Contains characters that JSON escapes, so there are several ways to write it.
 const VALUE: &str = "hunter2/\"q\"\\\u{e9}-0123456789";
 
 fn keeping(guest: &str, payload: Value) -> Run {
@@ -18,14 +18,14 @@ fn assert_clean(text: &str) {
     assert!(!text.contains("hunter2") && !text.contains("0123456789"), "{text}");
 }
 
-fn lines(tap: &Tap) -> Vec<Line> {
-    let lines = tap.take_lines();
+fn lines(handle: &AttemptHandle) -> Vec<Line> {
+    let lines = handle.take_lines();
     lines.iter().for_each(|line| assert_clean(&line.message));
     lines
 }
 
 #[tokio::test]
-async fn it_is_a_variable_of_the_guest_and_not_in_its_result() {
+async fn a_secret_is_a_variable_of_the_guest_and_not_in_its_result() {
     let report = keeping("env", json!({})).alone().await;
     let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
     let result: Value = serde_json::from_str(&result).expect("JSON still");
@@ -33,7 +33,7 @@ async fn it_is_a_variable_of_the_guest_and_not_in_its_result() {
 }
 
 #[tokio::test]
-async fn a_program_has_it_too_and_its_stdout_is_its_result() {
+async fn a_secret_is_removed_from_the_stdout_of_a_program() {
     let report = keeping("program", json!({"env": true})).alone().await;
     let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
     assert!(result.contains(r#""API_KEY":"[secret API_KEY]""#), "{result}");
@@ -41,7 +41,7 @@ async fn a_program_has_it_too_and_its_stdout_is_its_result() {
 }
 
 #[tokio::test]
-async fn it_is_in_no_answer() {
+async fn no_return_value_contains_a_secret() {
     for answer in ["ok", "retry", "retry-after", "fatal"] {
         let report = keeping("answers", json!({"do": answer, "message": VALUE, "ms": 1})).alone().await;
         let text = match report.outcome {
@@ -56,7 +56,7 @@ async fn it_is_in_no_answer() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_cut_is_not_cut_within_it() {
+async fn a_message_is_not_truncated_inside_a_secret() {
     for room in 1..60 {
         let mut run = keeping("answers", json!({"do": "retry", "message": format!("{VALUE}{VALUE}"), "ms": 1}));
         run.limits.max_result = room;
@@ -67,17 +67,17 @@ async fn a_message_that_is_cut_is_not_cut_within_it() {
 }
 
 #[tokio::test]
-async fn it_is_in_no_panic() {
+async fn no_panic_message_contains_a_secret() {
     let run = keeping("panic", json!({"message": format!("it was {VALUE}")}));
     let report = run.alone().await;
     let GuestOutcome::Trapped(text) = report.outcome else { panic!("{report:?}") };
     assert!(text.contains("it was [secret API_KEY]"), "{text}");
     assert_clean(&text);
-    assert!(lines(&run.tap).iter().any(|line| line.message.contains("[secret API_KEY]")));
+    assert!(lines(&run.handle).iter().any(|line| line.message.contains("[secret API_KEY]")));
 }
 
 #[tokio::test]
-async fn it_is_on_no_line() {
+async fn no_line_contains_a_secret() {
     for said in [format!("{VALUE}\n"), format!("a {VALUE} b {VALUE}\nand {VALUE}"), VALUE.to_owned()] {
         for stream in ["stdout", "stderr"] {
             let payload = json!({stream: said, "exit": 1});
@@ -85,7 +85,7 @@ async fn it_is_on_no_line() {
             let report = run.alone().await;
             let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
             assert_clean(&message);
-            let lines = lines(&run.tap);
+            let lines = lines(&run.handle);
             assert_eq!(
                 lines.iter().any(|line| line.message.contains("[secret API_KEY]")),
                 stream == "stderr",
@@ -96,15 +96,15 @@ async fn it_is_on_no_line() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_not_cut_within_it() {
-    // Lines are cut at 16 KiB: in each of these, that is somewhere else within the secret.
+async fn a_long_line_is_not_split_inside_a_secret() {
+    // Lines are split at 16 KiB, which is at a different position in the secret for each of these.
     for before in 0..VALUE.len() {
         let said = format!("{}{VALUE}{}", "x".repeat((16 << 10) - before), "y".repeat(20_000));
         let run = keeping("program", json!({"stderr": said, "exit": 1}));
         let report = run.alone().await;
         let GuestOutcome::Failed { message, .. } = report.outcome else { panic!("{report:?}") };
         assert_clean(&message);
-        let lines = lines(&run.tap);
+        let lines = lines(&run.handle);
         let text: String = lines.iter().map(|line| line.message.as_str()).collect();
         assert!(text.contains("[secret API_KEY]"), "{before}");
         assert!(!text.contains("hunt") && !text.contains("456789"), "{before}");
@@ -112,7 +112,7 @@ async fn a_line_that_is_too_long_is_not_cut_within_it() {
 }
 
 #[tokio::test]
-async fn the_last_words_do_not_begin_within_it() {
+async fn the_end_of_stderr_does_not_start_inside_a_secret() {
     for after in (0..9000).step_by(97) {
         let run = keeping(
             "program",
@@ -125,13 +125,13 @@ async fn the_last_words_do_not_begin_within_it() {
 }
 
 #[tokio::test]
-async fn no_follow_up_may_hold_it() {
+async fn no_follow_up_may_contain_a_secret() {
     for (payload, key) in [(json!({"k": VALUE}).to_string(), "k"), ("{}".to_owned(), VALUE)] {
         let mut run = keeping("follow", json!({"jobs": [{"type": "other", "payload": payload, "unique_key": key}]}));
         run.grants.enqueue = ["other".to_owned()].into();
         let report = run.alone().await;
         let GuestOutcome::Completed(result) = report.outcome else { panic!("{report:?}") };
-        assert!(result.contains("denied") && result.contains("hold the secret API_KEY"), "{result}");
+        assert!(result.contains("denied") && result.contains("contains the secret API_KEY"), "{result}");
         assert_clean(&result);
         assert!(run.follow_ups.0.lock().expect("not poisoned").is_empty());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobq::sandbox::{Grants, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap, componentize};
+use jobq::sandbox::{AttemptHandle, Grants, GuestOutcome, Metering, Sandbox, SandboxOptions, componentize};
 use wasmtime::component::Component;
 
 use super::support::{MIB, PATIENCE, Taken, ample, call, file, handler_doing};
@@ -25,16 +25,16 @@ async fn run(
     sandbox: Arc<Sandbox>,
     plugin: jobq::sandbox::Plugin,
     payload: &'static str,
-    tap: Arc<Tap>,
+    handle: Arc<AttemptHandle>,
 ) -> GuestOutcome {
     let (limits, grants) = (ample(Metering::Time), Grants::default());
-    sandbox.run(&plugin, call(payload), &limits, &grants, tap, Arc::new(Taken::default())).await.outcome
+    sandbox.run(&plugin, call(payload), &limits, &grants, handle, Arc::new(Taken::default())).await.outcome
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_guests_than_slots_wait_for_one() {
     let (sandbox, load) = small();
-    // As many memories and tables as a guest may have, so that a pool that counts too few of them would run out.
+    // As many memories and tables as a guest may have. A pool sized for fewer would run out.
     let greedy = load(&handler_doing("(memory 1) (memory 1) (memory 1) (table 1 funcref) (table 1 funcref)", ""));
     let sleepy = load(&file("sleep"));
     let running: Vec<_> = (0..20)
@@ -50,12 +50,12 @@ async fn more_guests_than_slots_wait_for_one() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_gives_its_slot_back() {
+async fn dropping_a_run_releases_its_slot() {
     let (sandbox, load) = small();
     let sleepy = load(&file("sleep"));
     for _ in 0..20 {
         let run = run(Arc::clone(&sandbox), sleepy.clone(), r#"{"ms":600000}"#, Arc::default());
-        // Its first turn takes a slot, and ends in the sleep or at a tick.
+        // The first poll takes a slot and ends in the sleep or at a tick.
         tokio::select! {
             biased;
             outcome = run => panic!("it has ended: {outcome:?}"),
@@ -68,17 +68,17 @@ async fn a_run_that_is_dropped_gives_its_slot_back() {
 }
 
 #[tokio::test]
-async fn one_that_waits_for_a_slot_can_be_stopped() {
+async fn a_run_that_waits_for_a_slot_can_be_stopped() {
     let (sandbox, load) = small();
     let sleepy = load(&file("sleep"));
-    let taps: Vec<Arc<Tap>> = (0..3).map(|_| Arc::default()).collect();
-    let running: Vec<_> = taps
+    let handles: Vec<Arc<AttemptHandle>> = (0..3).map(|_| Arc::default()).collect();
+    let running: Vec<_> = handles
         .iter()
-        .map(|tap| tokio::spawn(run(Arc::clone(&sandbox), sleepy.clone(), r#"{"ms":600000}"#, Arc::clone(tap))))
+        .map(|handle| tokio::spawn(run(Arc::clone(&sandbox), sleepy.clone(), r#"{"ms":600000}"#, Arc::clone(handle))))
         .collect();
-    for tap in taps.iter().rev() {
+    for handle in handles.iter().rev() {
         tokio::task::yield_now().await;
-        tap.stop();
+        handle.stop();
     }
     for guest in running {
         assert_eq!(guest.await.expect("the host does not panic"), GuestOutcome::Stopped);
@@ -86,7 +86,7 @@ async fn one_that_waits_for_a_slot_can_be_stopped() {
 }
 
 #[test]
-fn settings_have_one_hash_and_every_engine_its_own() {
+fn each_engine_has_its_own_hash_that_is_the_same_in_every_sandbox() {
     let hash = |max_memory, metering| {
         let sandbox = Sandbox::new(SandboxOptions { slots: 2, max_memory }).expect("a sandbox");
         sandbox.settings_hash(metering).expect("an engine")

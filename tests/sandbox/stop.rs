@@ -1,19 +1,19 @@
-//! Stopping a guest from outside, and asking it to stop.
+//! Stopping and cancelling a guest from outside.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobq::sandbox::{GuestOutcome, Report};
+use jobq::sandbox::{AttemptReport, GuestOutcome};
 
 use super::support::Run;
 
 /// Starts a guest, waits until it runs, and stops it.
-async fn stopped(run: Run) -> Report {
-    let tap = Arc::clone(&run.tap);
+async fn stopped(run: Run) -> AttemptReport {
+    let handle = Arc::clone(&run.handle);
     let running = tokio::spawn(async move { run.alone().await });
-    // On the one thread of this test, the guest has its first turn before this comes back.
+    // This test has one thread, so the guest is polled before this returns.
     tokio::task::yield_now().await;
-    tap.stop();
+    handle.stop();
     let report = running.await.expect("the host does not panic");
     assert!(!report.duration.is_zero(), "it was stopped before it began");
     report
@@ -35,12 +35,12 @@ async fn a_guest_that_spins_in_its_start_function_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_guest_that_was_stopped_before_does_not_start() {
+async fn a_guest_that_is_stopped_before_its_start_never_runs() {
     let run = Run::guest("context", "{}");
-    run.tap.stop();
+    run.handle.stop();
     let report = run.alone().await;
     assert_eq!((report.outcome, report.duration), (GuestOutcome::Stopped, Duration::ZERO));
-    assert_eq!(run.tap.take_lines(), []);
+    assert_eq!(run.handle.take_lines(), []);
 }
 
 #[tokio::test]
@@ -53,12 +53,12 @@ async fn stopping_one_guest_leaves_its_neighbour_alone() {
 #[tokio::test]
 async fn a_guest_sees_that_it_is_cancelled() {
     let run = Run::guest("polite", "{}");
-    let tap = Arc::clone(&run.tap);
+    let handle = Arc::clone(&run.handle);
     let running = tokio::spawn(async move { run.alone().await });
-    while tap.take_progress().is_none() {
+    while handle.take_progress().is_none() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    tap.cancel();
+    handle.cancel();
     assert_eq!(
         running.await.expect("the host does not panic").outcome,
         GuestOutcome::Fatal("cancelled politely".into())

@@ -1,4 +1,4 @@
-//! A sandbox for all tests, guests by name or from text, and the neighbour.
+//! A sandbox shared by all tests, guests by name or from text, and a neighbour.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobq::sandbox::{
-    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, LoadError, Metering, Plugin, Report,
-    Sandbox, SandboxOptions, Source, Tap, componentize,
+    AttemptHandle, AttemptReport, Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line,
+    LoadError, Metering, Plugin, Sandbox, SandboxOptions, Source, componentize,
 };
 use wasmtime::component::Component;
 use wit_component::{DecodedWasm, StringEncoding, embed_component_metadata};
 
 pub(super) const MIB: usize = 1 << 20;
 
-/// Long enough for a machine that is busy with ten other things.
+/// Long enough for a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One sandbox, so that all tests are neighbours of each other.
 pub(super) static SANDBOX: LazyLock<Sandbox> =
     LazyLock::new(|| Sandbox::new(SandboxOptions { slots: 64, max_memory: 256 * MIB }).expect("a sandbox"));
 
-/// Limits that no honest guest meets.
+/// Limits that no ordinary guest reaches.
 pub(super) fn ample(metering: Metering) -> Limits {
     let fuel = match metering {
         Metering::Fuel => Some(1_000_000_000_000),
@@ -44,7 +44,7 @@ pub(super) fn handler(module: &str) -> Vec<u8> {
     embed(wat::parse_str(module).expect("the text of a module"))
 }
 
-/// Makes a core module one that becomes a handler when it is loaded.
+/// Adds the `component-type` section, with which a core module becomes a handler when it is loaded.
 pub(crate) fn embed(mut module: Vec<u8>) -> Vec<u8> {
     let context = file("context");
     let context = componentize(&context).expect("a component");
@@ -53,7 +53,7 @@ pub(crate) fn embed(mut module: Vec<u8>) -> Vec<u8> {
     module
 }
 
-/// A handler that does `body` and then answers with an empty result; `fields` are further parts of its module, imports first.
+/// A handler that does `body` and returns an empty result; `fields` are further fields of its module, imports first.
 pub(super) fn handler_doing(fields: &str, body: &str) -> Vec<u8> {
     handler(&module_doing(fields, body))
 }
@@ -101,7 +101,7 @@ pub(super) fn call(payload: &str) -> Call {
     }
 }
 
-/// Takes every follow-up.
+/// Accepts every follow-up.
 #[derive(Default)]
 pub(super) struct Taken(pub(super) Mutex<Vec<FollowUp>>);
 
@@ -114,24 +114,24 @@ impl FollowUps for Taken {
     }
 }
 
-/// One run with everything about it.
+/// Everything about one run.
 pub(super) struct Run {
     pub(super) plugin: Plugin,
     pub(super) call: Call,
     pub(super) limits: Limits,
     pub(super) grants: Grants,
-    pub(super) tap: Arc<Tap>,
+    pub(super) handle: Arc<AttemptHandle>,
     pub(super) follow_ups: Arc<Taken>,
 }
 
 impl Run {
     pub(super) fn of(plugin: Plugin, payload: &str) -> Self {
         let limits = ample(plugin.metering());
-        let (tap, follow_ups) = (Arc::default(), Arc::default());
-        Self { plugin, call: call(payload), limits, grants: Grants::default(), tap, follow_ups }
+        let (handle, follow_ups) = (Arc::default(), Arc::default());
+        Self { plugin, call: call(payload), limits, grants: Grants::default(), handle, follow_ups }
     }
 
-    /// A built guest on the engine that counts no fuel.
+    /// A built guest on the engine without fuel.
     pub(super) fn guest(name: &str, payload: &str) -> Self {
         Self::of(guest(name, Metering::Time), payload)
     }
@@ -151,34 +151,34 @@ impl Run {
         self
     }
 
-    pub(super) async fn alone(&self) -> Report {
-        let (tap, follow_ups) = (Arc::clone(&self.tap), Arc::clone(&self.follow_ups));
-        SANDBOX.run(&self.plugin, self.call.clone(), &self.limits, &self.grants, tap, follow_ups).await
+    pub(super) async fn alone(&self) -> AttemptReport {
+        let (handle, follow_ups) = (Arc::clone(&self.handle), Arc::clone(&self.follow_ups));
+        SANDBOX.run(&self.plugin, self.call.clone(), &self.limits, &self.grants, handle, follow_ups).await
     }
 
-    /// Runs it on the thread where a neighbour works, until both have shown enough.
-    pub(super) async fn beside_a_neighbour(self) -> (Report, Vec<Line>) {
-        let tap = Arc::clone(&self.tap);
+    /// Runs it on the same thread as a neighbour, which completes at least three times.
+    pub(super) async fn beside_a_neighbour(self) -> (AttemptReport, Vec<Line>) {
+        let handle = Arc::clone(&self.handle);
         let hostile = tokio::spawn(async move { self.alone().await });
         let mut rounds = 0;
         while !hostile.is_finished() || rounds < 3 {
             neighbour().await;
             rounds += 1;
         }
-        (hostile.await.expect("the host does not panic"), tap.take_lines())
+        (hostile.await.expect("the host does not panic"), handle.take_lines())
     }
 }
 
-/// An honest guest: gets its own payload back, in its own time, and hears nothing of anybody else.
+/// An ordinary guest: it gets its own payload back, no lines of another guest, and no memory of another guest.
 async fn neighbour() {
     let run = Run::guest("echo", r#"{"to":"the neighbour"}"#);
     let report = run.alone().await;
     assert_eq!(report.outcome, GuestOutcome::Completed(r#"{"to":"the neighbour"}"#.into()));
-    assert_eq!(run.tap.take_lines(), []);
+    assert_eq!(run.handle.take_lines(), []);
     assert!(report.peak_memory < 2 * MIB as u64, "{report:?}");
 }
 
-/// The bytes of all lines of a source, and their number.
+/// The total bytes and the number of the lines of a source.
 pub(super) fn kept(lines: &[Line], source: Source) -> (usize, usize) {
     let of_source = lines.iter().filter(|line| line.source == source);
     of_source.fold((0, 0), |(bytes, count), line| (bytes + line.message.len(), count + 1))

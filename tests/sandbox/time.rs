@@ -15,14 +15,14 @@ fn assert_timed_out(outcome: &GuestOutcome, place: &str) {
 }
 
 #[tokio::test]
-async fn a_loop_is_stopped_by_its_time() {
+async fn a_loop_is_stopped_at_its_time_limit() {
     let (report, _) = Run::guest("spin", "{}").timeout(LIMIT).beside_a_neighbour().await;
     assert_timed_out(&report.outcome, "at spin");
     assert!(report.duration >= LIMIT);
 }
 
 #[tokio::test]
-async fn a_loop_whose_fuel_is_counted_is_stopped_by_its_time() {
+async fn a_loop_with_metered_fuel_is_stopped_at_its_time_limit() {
     let plugin = super::support::guest("spin", Metering::Fuel);
     let (report, _) = Run::of(plugin, "{}").timeout(LIMIT).beside_a_neighbour().await;
     assert_timed_out(&report.outcome, "at spin");
@@ -36,7 +36,7 @@ async fn a_loop_in_a_start_function_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_loop_where_the_host_asks_for_room_for_the_payload_is_stopped() {
+async fn a_loop_in_the_allocator_is_stopped() {
     let module = r#"(module
         (memory (export "memory") 1)
         (func $room (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (loop (br 0)) unreachable)
@@ -49,24 +49,24 @@ async fn a_loop_where_the_host_asks_for_room_for_the_payload_is_stopped() {
 #[tokio::test]
 async fn a_guest_that_sleeps_in_the_host_is_stopped() {
     let (report, _) = Run::guest("sleep", r#"{"ms":600000}"#).timeout(LIMIT).beside_a_neighbour().await;
-    assert_timed_out(&report.outcome, "waiting inside a call of the host");
+    assert_timed_out(&report.outcome, "while it waited in a call to the host");
     assert!(report.duration >= LIMIT);
 }
 
 #[tokio::test]
-async fn a_guest_that_needs_less_than_its_time_is_not_stopped() {
+async fn a_guest_within_its_time_limit_completes() {
     let report = Run::guest("sleep", r#"{"ms":50}"#).alone().await;
     assert_eq!(report.outcome, GuestOutcome::Completed("50".into()));
     assert!(report.duration >= Duration::from_millis(50), "{report:?}");
 }
 
 #[tokio::test]
-async fn a_limit_that_no_clock_can_reach_is_none() {
+async fn an_unreachable_time_limit_is_accepted() {
     let report = Run::guest("echo", "{}").timeout(Duration::MAX).alone().await;
     assert_eq!(report.outcome, GuestOutcome::Completed("{}".into()));
 }
 
-/// All on one thread: four guests that never yield, and a timer that must fire between their turns.
+/// Four guests that never yield and a timer share one thread. The timer must fire.
 #[tokio::test]
 async fn timers_fire_while_guests_spin() {
     let spinning: Vec<_> = (0..4)
@@ -96,7 +96,7 @@ async fn one_timeout_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn filling_a_large_memory_again_and_again_is_stopped() {
+async fn a_loop_that_fills_a_large_memory_is_stopped() {
     let fill = "(drop (memory.grow (i32.const 1023)))
         (loop (memory.fill (i32.const 2048) (i32.const 1) (i32.const 67000000)) (br 0))";
     let plugin = load(&handler_doing("", fill), Metering::Time).expect("a handler");

@@ -1,11 +1,11 @@
-//! What a trap tells of the guest's source.
+//! Stack traces of traps.
 
 use jobq::sandbox::{GuestOutcome, Metering};
 use wat::GenerateDwarf;
 
 use super::support::{PATIENCE, Run, embed, load, module_doing};
 
-/// A handler with debug information that traps in line 7 of its source, which it has not opened itself.
+/// A handler with debug information that traps in line 7 of its source.
 fn handler() -> Vec<u8> {
     let text = module_doing(
         "",
@@ -19,7 +19,7 @@ fn handler() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn frames_tell_file_and_line_where_there_is_debug_information() {
+async fn frames_show_file_and_line_if_there_is_debug_information() {
     for metering in [Metering::Time, Metering::Fuel] {
         let plugin = load(&handler(), metering).expect("a handler");
         let GuestOutcome::Trapped(text) = Run::of(plugin, "{}").alone().await.outcome else { panic!("not trapped") };
@@ -29,9 +29,9 @@ async fn frames_tell_file_and_line_where_there_is_debug_information() {
     }
 }
 
-/// As a dead file system would hold them, in a write that a guest has asked for.
+/// A dead file system holds the blocking threads like this.
 #[test]
-fn a_trap_needs_no_thread_that_files_are_waited_for_on() {
+fn a_trap_is_explained_while_all_blocking_threads_hang() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
     let runtime = runtime.expect("a runtime");
     let (alive, dead) = std::sync::mpsc::channel::<()>();
@@ -44,17 +44,17 @@ fn a_trap_needs_no_thread_that_files_are_waited_for_on() {
 }
 
 #[tokio::test]
-async fn a_trap_without_debug_information_tells_its_functions() {
+async fn a_trap_without_debug_information_shows_its_functions() {
     let run = Run::handler_doing("(func $inner unreachable)", "(call $inner)");
     let GuestOutcome::Trapped(text) = run.alone().await.outcome else { panic!("not trapped") };
     assert!(text.ends_with("\n  at inner\n  at handle"), "{text}");
 }
 
 #[tokio::test]
-async fn debug_information_that_makes_no_sense_does_no_harm() {
+async fn invalid_debug_information_does_no_harm() {
     let mut wasm = handler();
     let whole = wasm.len();
-    // Each section of debug information in turn is filled with bytes that mean the most work: rows, and huge numbers.
+    // Fills each section of debug information in turn with bytes that cause the most work: rows, and huge numbers.
     for (name, filler) in
         [(".debug_line", 0x20_u8), (".debug_line", 0xff), (".debug_info", 0xff), (".debug_abbrev", 0x01)]
     {
@@ -68,7 +68,7 @@ async fn debug_information_that_makes_no_sense_does_no_harm() {
     }
 }
 
-/// A custom section as it stands at the end of a module.
+/// A custom section for the end of a module.
 fn custom(name: &str, data: &[u8]) -> Vec<u8> {
     let mut content = vec![u8::try_from(name.len()).expect("a short name")];
     content.extend(name.as_bytes());
@@ -87,12 +87,12 @@ fn custom(name: &str, data: &[u8]) -> Vec<u8> {
     section
 }
 
-/// Whoever follows inlined functions into each other does it as often as the file says, and a stack has an end.
+/// Following inlined functions recursively would overflow the stack.
 #[tokio::test]
-async fn functions_inlined_into_each_other_without_end_do_no_harm() {
+async fn endlessly_nested_inlined_functions_do_no_harm() {
     const DEPTH: usize = 300_000;
     let whole_range = [0_u32.to_le_bytes(), 0x7fff_ffff_u32.to_le_bytes()].concat();
-    // Forms: a unit with lines and a range, a function with a range, one that is inlined and says of which.
+    // The abbreviations: a unit with lines and a range, a function with a range, an inlined one with its origin.
     let abbreviations = b"\x01\x11\x01\x10\x17\x11\x01\x12\x06\0\0\x02\x2e\x01\x11\x01\x12\x06\0\0\
         \x03\x1d\x01\x11\x01\x12\x06\x31\x13\0\0\0";
     let unit = [&b"\x01"[..], &0_u32.to_le_bytes(), &whole_range, b"\x02", &whole_range].concat();
@@ -117,9 +117,9 @@ async fn functions_inlined_into_each_other_without_end_do_no_harm() {
     assert!(text.contains("\n  at handle"), "{text}");
 }
 
-/// Undone, this name of C++ would say itself sixteen times over, fourteen times in a row.
+/// Demangled, this C++ name would repeat itself sixteen times on each of fourteen levels.
 #[tokio::test]
-async fn a_name_that_grows_without_end_is_told_as_it_stands() {
+async fn a_name_that_expands_exponentially_is_shown_mangled() {
     let digit = |number: usize| b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] as char;
     let parts = (0..14).map(|number| format!("S_I{}E", format!("S{}_", digit(number)).repeat(16)));
     let name = format!("_Z1f1AI{}E{}", "i".repeat(16), parts.collect::<String>());

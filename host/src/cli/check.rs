@@ -10,7 +10,7 @@ use super::output::{self, Format};
 use super::plugin::needs;
 use super::{requirements, terminal};
 use crate::config::{self, Look, Problem, Settings, Written};
-use crate::plugins::{Cache, NotServed, PluginTypes, Version, load_file};
+use crate::plugins::{Cache, NotServed, PluginTypes, Version, ignored, load_file};
 use crate::queue::JobType;
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::worker::ServedTypes;
@@ -110,7 +110,7 @@ fn inspect(settings: &Settings) -> anyhow::Result<Findings> {
     check_directories(settings, &written, &mut findings);
     check_plugins(settings, &written, &types, &mut findings)?;
     note_unused_files(settings, &written, &mut findings);
-    note_native_code(settings, &mut findings);
+    note_ignored_files(settings, &mut findings);
     check_named_types(settings, &written, &types, &mut findings);
     Ok(findings)
 }
@@ -121,11 +121,8 @@ fn check_machine(settings: &Settings, written: &Written, types: &PluginTypes, fi
         let help = "`jobq run` needs write access to the database and its directory; `queue.database` names the file";
         findings.problems.push(written.problem(&["queue", "database"], message, "cannot be used", help));
     }
-    if let Some(obstacle) = Cache::obstacle(&settings.plugins.cache_dir) {
-        let dir = settings.plugins.cache_dir.display();
-        let note =
-            format!("compiled plugins are not cached in `{dir}`, and every start compiles them again: {obstacle}");
-        findings.notes.push(written.note(&["plugins", "cache_dir"], &note));
+    if let Some(problem) = Cache::open_quietly(&settings.plugins.cache_dir).problem() {
+        findings.notes.push(written.note(&["plugins", "cache_dir"], problem));
     }
     let slots = settings.worker.concurrency.get();
     let served = types.names().filter(|name| settings.worker.types.includes(name));
@@ -145,8 +142,7 @@ fn check_plugins(
     findings: &mut Findings,
 ) -> anyhow::Result<()> {
     let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: settings.max_memory() })?;
-    let cache_dir = &settings.plugins.cache_dir;
-    let cache = if Cache::obstacle(cache_dir).is_none() { Cache::open(cache_dir) } else { Cache::none() };
+    let cache = Cache::open_quietly(&settings.plugins.cache_dir);
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
     for name in types.names() {
         let source = match types.serving(name) {
@@ -269,15 +265,9 @@ fn note_unused_files(settings: &Settings, written: &Written, findings: &mut Find
     }
 }
 
-/// Compiled code, which is never run from the plugin directory.
-fn note_native_code(settings: &Settings, findings: &mut Findings) {
-    let entries = std::fs::read_dir(&settings.plugins.dir).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut native: Vec<_> = names.filter(|name| name.ends_with(".cwasm")).collect();
-    native.sort();
-    findings.notes.extend(native.iter().map(|name| {
-        format!("`{name}` serves nothing: native code is never taken from the plugin directory, only the .wasm it was made from")
-    }));
+/// Notes files that look like plugins and are never loaded.
+fn note_ignored_files(settings: &Settings, findings: &mut Findings) {
+    findings.notes.extend(ignored(&settings.plugins.dir).iter().map(ToString::to_string));
 }
 
 fn check_directories(settings: &Settings, written: &Written, findings: &mut Findings) {

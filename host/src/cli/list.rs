@@ -9,7 +9,7 @@ use super::exit::{Code, Failure};
 use super::output::{self, Column, Format, Objects, cell, talk};
 use super::{parse, render, terminal, when};
 use crate::config::{Settings, suggest};
-use crate::plugins::{PluginTypes, NotServed};
+use crate::plugins::{NotServed, PluginTypes};
 use crate::queue::{Daemon, Filter, Id, JobSummary, Order, Page, Resolved, Status, Store, Timestamp};
 
 /// Examples for `--help`.

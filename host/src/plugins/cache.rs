@@ -1,17 +1,18 @@
-//! Compiled code on disk, so that a component is compiled once per content and engine settings.
+//! Compiled code on disk, so that a component is compiled only once per content and engine settings.
 //!
-//! The directory belongs to jobq alone (mode 0700), and the way to it to nobody else: what lies in it is native code that
-//! will be run.
-//! Each entry is the code and, beside it, the code's own SHA-256; an entry that does not match is compiled again.
+//! The directory belongs to jobq alone (mode 0700), and no other user can replace it: its files are native code that will
+//! be run. Each entry is the code and, in a second file, its SHA-256. An entry that doesn't match is compiled again.
 //!
-//! Daemons may share a directory. Nothing is locked: an entry is replaced whole, its code is the same whoever compiled
-//! it, one that vanishes between two looks is compiled again, and code that is in use stays mapped when its file goes.
-//! An entry's time is that of its last use, by which [`Cache::collect`] knows what nobody wants any more.
+//! Daemons may share a directory without locks. Entries are replaced by rename, the code is the same whoever compiled it,
+//! an entry that is deleted by another daemon is compiled again, and code in use stays mapped after its file is deleted.
+//! The modification time of an entry is that of its last use. Entries unused for [`KEPT`] are deleted, and the least
+//! recently used ones beyond [`MAX_BYTES`].
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -21,72 +22,110 @@ use wasmtime::component::Component;
 
 use super::private::private_dir;
 
-/// How long an entry that nobody uses is kept: who goes back to an earlier version, or starts again after a holiday,
-/// need not compile.
+/// How long an unused entry is kept, so that going back to an earlier version needs no compilation.
 const KEPT: Duration = Duration::from_secs(14 * 86_400);
 
-/// What the names of our files end in.
-const ENDINGS: [&str; 3] = ["cwasm", "sha256", "tmp"];
+/// The size of all entries together. One version of a Python handler has 37 MiB.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The extensions of our files.
+const EXTENSIONS: [&str; 3] = ["cwasm", "sha256", "tmp"];
+
+/// Bytes written to see whether the directory has room.
+static PROBE: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A directory of compiled components.
 #[derive(Debug)]
 pub struct Cache {
     dir: Option<PathBuf>,
+    /// Why it doesn't work, or not fully.
+    problem: Option<String>,
+    /// Whether files are read into memory, because the file system doesn't let them be executed.
+    is_noexec: bool,
+    /// Whether a failure to write was logged.
+    warned: AtomicBool,
 }
 
 impl Cache {
-    /// Opens or creates the directory. One that cannot be trusted or written is not used, with a warning: everything is compiled anew then.
+    /// Opens the directory, or creates it. A directory that can't be trusted or written to isn't used; then every component
+    /// is compiled at every start. This logs one warning; see [`problem`](Self::problem).
     pub fn open(dir: &Path) -> Self {
-        match private_dir(dir) {
-            Ok(dir) => Self { dir: Some(dir) },
-            Err(error) => {
-                tracing::warn!("compiled plugins are not cached in `{}`: {error}", dir.display());
-                Self { dir: None }
-            }
+        let cache = Self::open_quietly(dir);
+        if let Some(problem) = &cache.problem {
+            tracing::warn!("{problem}");
         }
+        cache
     }
 
-    /// A cache that keeps nothing: everything is compiled anew.
-    pub const fn none() -> Self {
-        Self { dir: None }
-    }
-
-    /// Why compiled code cannot be kept in `dir`, or not be loaded from there; `None` if it can.
-    /// Creates the directory like [`open`](Self::open), and writes a file to try it.
-    pub fn obstacle(dir: &Path) -> Option<String> {
+    /// The same without a warning.
+    pub fn open_quietly(dir: &Path) -> Self {
+        let name = dir.display();
+        let unusable = |reason: &dyn std::fmt::Display| Self {
+            problem: Some(format!(
+                "the cache directory `{name}` is not used, so plugins are compiled every time: {reason}"
+            )),
+            ..Self::none()
+        };
         let dir = match private_dir(dir) {
             Ok(dir) => dir,
-            Err(error) => return Some(error.to_string()),
+            Err(error) => return unusable(&error),
         };
-        if let Err(error) = tempfile::NamedTempFile::with_suffix_in(".tmp", &dir) {
-            return Some(format!("it is not writable: {}", error.kind()));
+        if let Err(error) = probe(&dir) {
+            return unusable(&format!("it cannot be written to: {error}"));
         }
-        let is_noexec = statvfs(&dir).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC));
-        is_noexec.then(|| "its file system is mounted noexec, so no code can be loaded from it".to_owned())
+        let is_noexec = statvfs(&dir).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOEXEC));
+        let problem = is_noexec.then(|| {
+            format!(
+                "the cache directory `{name}` is on a file system mounted `noexec`: compiled plugins are copied into \
+                 memory instead of mapped, which takes more memory; set `plugins.cache_dir` to another file system"
+            )
+        });
+        Self { dir: Some(dir), problem, is_noexec, warned: AtomicBool::new(false) }
     }
 
-    /// Whether the code under `key` is there and whole.
+    /// A cache that stores nothing: everything is compiled.
+    pub const fn none() -> Self {
+        Self { dir: None, problem: None, is_noexec: false, warned: AtomicBool::new(false) }
+    }
+
+    /// Why the directory can't be used, or only in part.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Whether the code for `key` exists and is intact.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.code(key).zip(self.sum(key)).is_some_and(|(code, sum)| is_whole(&code, &sum))
+        self.code(key).zip(self.sum(key)).is_some_and(|(code, sum)| is_intact(&code, &sum))
     }
 
-    /// The component kept under `key`, if it is whole and fits `engine`.
+    /// The component for `key`, if its code is intact and fits `engine`.
     pub(super) fn get(&self, engine: &Engine, key: &str) -> Option<Component> {
-        let code = self.code(key)?;
-        if !is_whole(&code, &self.sum(key)?) {
+        let (code, sum) = (self.code(key)?, self.sum(key)?);
+        let loaded = if self.is_noexec {
+            Compiled::read_verified(&code, &sum)?.load(engine)
+        } else if is_intact(&code, &sum) {
+            load_mapped(engine, &code)
+        } else {
             return None;
-        }
+        };
         touch(&code);
-        load(engine, &code).inspect_err(|error| tracing::debug!("cache entry {key} does not load: {error}")).ok()
+        loaded.inspect_err(|error| tracing::debug!("cache entry {key} does not load: {error:#}")).ok()
     }
 
-    /// Keeps compiled code under `key` and loads it from there; in memory where it cannot be kept.
+    /// Stores compiled code under `key` and loads it from there, or from memory if it can't be stored.
     ///
     /// # Errors
-    /// When `engine` does not take its own code.
+    /// When `engine` can't load its own code.
     pub(super) fn put(&self, engine: &Engine, key: &str, code: &Compiled) -> wasmtime::Result<Component> {
-        if let Err(error) = self.keep(key, code) {
-            tracing::warn!("compiled plugin is not cached: {error}");
+        match self.store(key, code) {
+            Ok(()) => self.delete_beyond(MAX_BYTES, &BTreeSet::from([key])),
+            Err(error) if !self.warned.swap(true, Ordering::Relaxed) => {
+                let dir = self.dir.as_deref().unwrap_or(Path::new("")).display();
+                tracing::warn!(
+                    "cannot write to the cache directory `{dir}`, so plugins are compiled again at the next start: {error}"
+                );
+            }
+            Err(_) => {}
         }
         if let Some(component) = self.get(engine, key) {
             return Ok(component);
@@ -94,31 +133,66 @@ impl Cache {
         code.load(engine)
     }
 
-    /// Marks the entries under `keys` as used and deletes those that nobody has used for [`KEPT`].
-    pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
-        keys.filter_map(|key| self.code(key)).for_each(|code| touch(&code));
-        let Some(Ok(entries)) = self.dir.as_ref().map(fs::read_dir) else { return };
-        let mut freed = 0;
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let ours = path.extension().is_some_and(|ending| ENDINGS.iter().any(|ours| ending == *ours));
-            // A sum is as old as its compilation, so it goes by the age of its code.
-            let dated = if ours { path.with_extension("cwasm") } else { continue };
-            let unused = fs::metadata(&dated).or_else(|_| entry.metadata()).is_ok_and(|meta| is_unused(&meta));
-            if unused && fs::remove_file(&path).is_ok() {
-                freed += 1;
+    /// Marks the entries for `keys` as used, and deletes entries that were unused for [`KEPT`] or are beyond [`MAX_BYTES`].
+    pub(super) fn collect(&self, keys: &BTreeSet<&str>) {
+        keys.iter().filter_map(|key| self.code(key)).for_each(|code| touch(&code));
+        let unused = |path: &PathBuf| {
+            // The sum is never touched, so it goes by the time of its code.
+            let code = path.with_extension("cwasm");
+            fs::metadata(&code).or_else(|_| fs::metadata(path)).is_ok_and(|meta| is_unused(&meta))
+        };
+        let deleted = self.files().filter(unused).filter(|path| fs::remove_file(path).is_ok()).count();
+        if deleted > 0 {
+            let kept = humantime::format_duration(KEPT);
+            tracing::info!("deleted {deleted} cache files of compiled plugins that were unused for {kept}");
+        }
+        self.delete_beyond(MAX_BYTES, keys);
+    }
+
+    /// Deletes the least recently used entries until all together have at most `max` bytes. Keeps those for `keys`.
+    fn delete_beyond(&self, max: u64, keys: &BTreeSet<&str>) {
+        let is_code = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "cwasm");
+        let entry = |path: PathBuf| {
+            let meta = fs::metadata(&path).ok()?;
+            Some((meta.modified().ok()?, meta.len(), path))
+        };
+        let mut entries: Vec<_> = self.files().filter(is_code).filter_map(entry).collect();
+        entries.sort();
+        let mut total: u64 = entries.iter().map(|(_, len, _)| len).sum();
+        let is_in_use =
+            |path: &Path| path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|key| keys.contains(key));
+        let (mut deleted, mut freed) = (0, 0);
+        for (_, len, path) in entries.into_iter().filter(|(.., path)| !is_in_use(path)) {
+            if total <= max {
+                break;
+            }
+            if fs::remove_file(&path).is_ok() {
+                _ = fs::remove_file(path.with_extension("sha256"));
+                total -= len;
+                deleted += 1;
+                freed += len;
             }
         }
-        if freed > 0 {
-            let kept = humantime::format_duration(KEPT);
-            tracing::info!("deleted {freed} files of compiled plugins that nobody has used for {kept}");
+        if deleted > 0 {
+            let [freed, max] = [freed, max].map(bytesize::ByteSize::b);
+            tracing::info!("deleted {deleted} compiled plugins ({freed}) from the cache, which may have {max}");
         }
     }
 
-    fn keep(&self, key: &str, code: &Compiled) -> io::Result<()> {
-        let (Some(code_path), Some(sum_path)) = (self.code(key), self.sum(key)) else { return Ok(()) };
-        write_and_rename(&code_path, &code.0)?;
-        write_and_rename(&sum_path, hex::encode(Sha256::digest(&code.0)).as_bytes())
+    /// All files of ours.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+        let is_ours =
+            |path: &PathBuf| path.extension().is_some_and(|found| EXTENSIONS.iter().any(|ours| found == *ours));
+        entries.map(|entry| entry.path()).filter(is_ours)
+    }
+
+    fn store(&self, key: &str, code: &Compiled) -> io::Result<()> {
+        let (Some(dir), Some(code_path), Some(sum_path)) = (&self.dir, self.code(key), self.sum(key)) else {
+            return Ok(());
+        };
+        replace(dir, &code_path, &code.0)?;
+        replace(dir, &sum_path, hex::encode(Sha256::digest(&code.0)).as_bytes())
     }
 
     fn code(&self, key: &str) -> Option<PathBuf> {
@@ -130,7 +204,7 @@ impl Cache {
     }
 }
 
-/// Code that an engine of this process has just compiled.
+/// Code compiled by an engine of this process, or read from a file with a matching sum.
 #[derive(Debug)]
 pub(super) struct Compiled(Vec<u8>);
 
@@ -138,27 +212,35 @@ impl Compiled {
     /// Compiles a component.
     ///
     /// # Errors
-    /// When it is not valid.
+    /// When it is invalid.
     pub(super) fn new(engine: &Engine, component: &[u8]) -> wasmtime::Result<Self> {
         engine.precompile_component(component).map(Self)
     }
 
-    #[expect(unsafe_code, reason = "wasmtime cannot tell its own code from other bytes")]
+    /// Reads stored code; `None` if it doesn't match its sum.
+    fn read_verified(code: &Path, sum: &Path) -> Option<Self> {
+        let (code, sum) = (fs::read(code).ok()?, fs::read_to_string(sum).ok()?);
+        (hex::encode(Sha256::digest(&code)) == sum).then_some(Self(code))
+    }
+
+    #[expect(unsafe_code, reason = "wasmtime cannot verify that bytes are its own code")]
     fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
-        // SAFETY: the bytes come from `precompile_component` in this process (the only constructor) and have not left it.
+        // SAFETY: the bytes come from `precompile_component`, in this process or through `store` and a file that only this
+        // user can write, and have matched their SHA-256 since. They are not changed afterwards.
+        // wasmtime itself refuses code of another engine or version.
         unsafe { Component::deserialize(engine, &self.0) }
     }
 }
 
-#[expect(unsafe_code, reason = "wasmtime cannot tell its own code from other bytes")]
-fn load(engine: &Engine, code: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: `private_dir` made sure that only this user can write the directory and nobody else can put another in its
-    // place, `is_whole` that the file is what `keep` wrote there, and entries are replaced by rename, never in place, so the mapping does not change under us.
-    // A different engine or version is refused by wasmtime itself.
+#[expect(unsafe_code, reason = "wasmtime cannot verify that bytes are its own code")]
+fn load_mapped(engine: &Engine, code: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: `private_dir` made sure that only this user can write to the directory and that no other user can replace it.
+    // `is_intact` made sure that the file is what `store` wrote. Files are replaced by rename and never changed in place, so
+    // the mapping doesn't change. wasmtime itself refuses code of another engine or version.
     unsafe { Component::deserialize_file(engine, code) }
 }
 
-/// Sets the time of the last use; a directory that cannot be written has no need of it.
+/// Sets the time of the last use. Fails silently in a directory that can't be written to, where it isn't needed.
 fn touch(code: &Path) {
     _ = File::open(code).and_then(|file| file.set_modified(SystemTime::now()));
 }
@@ -167,34 +249,27 @@ fn is_unused(meta: &Metadata) -> bool {
     meta.modified().ok().and_then(|used| used.elapsed().ok()).is_some_and(|age| age >= KEPT)
 }
 
-fn is_whole(code: &Path, sum: &Path) -> bool {
+fn is_intact(code: &Path, sum: &Path) -> bool {
     let (Ok(mut file), Ok(sum)) = (File::open(code), fs::read_to_string(sum)) else { return false };
     let mut hasher = Sha256::new();
-    io::copy(&mut file, &mut HashWriter(&mut hasher)).is_ok() && hex::encode(hasher.finalize()) == sum
+    io::copy(&mut file, &mut hasher).is_ok() && hex::encode(hasher.finalize()) == sum
 }
 
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// Whether a file can be written in `dir`.
+fn probe(dir: &Path) -> io::Result<()> {
+    temporary_file(dir)?.write_all(&PROBE)
 }
 
-/// Replaces `path` as a whole, so that a reader sees the old file or the new one, never a part.
-fn write_and_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let temporary = path.with_extension(format!("{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        _ = fs::remove_file(&temporary);
-    }
-    written
+fn temporary_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().suffix(".tmp").tempfile_in(dir)
+}
+
+/// Replaces `path` by rename, so that a reader sees the old file or the new one, never a part.
+fn replace(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = temporary_file(dir)?;
+    temporary.write_all(bytes)?;
+    temporary.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -207,31 +282,53 @@ mod tests {
         (dir, cache)
     }
 
-    #[test]
-    fn what_nobody_has_used_for_long_is_deleted_and_nothing_else() {
-        let (dir, cache) = opened();
-        let long_ago = SystemTime::now() - KEPT;
-        let write = |name: &str, time: SystemTime| {
-            fs::write(dir.path().join(name), name).unwrap();
-            File::open(dir.path().join(name)).unwrap().set_modified(time).unwrap();
-        };
-        for name in
-            ["gone.cwasm", "gone.sha256", "serving.cwasm", "serving.sha256", "1-2.tmp", "orphan.sha256", "notes.txt"]
-        {
-            write(name, long_ago);
-        }
-        write("others.cwasm", SystemTime::now());
-        write("others.sha256", long_ago);
-        write("3-4.tmp", SystemTime::now());
-        cache.collect(["serving", "not there"].into_iter());
-        let mut left: Vec<_> =
+    fn write(dir: &tempfile::TempDir, name: &str, time: SystemTime) {
+        fs::write(dir.path().join(name), name).unwrap();
+        File::open(dir.path().join(name)).unwrap().set_modified(time).unwrap();
+    }
+
+    fn names(dir: &tempfile::TempDir) -> Vec<String> {
+        let mut names: Vec<_> =
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        left.sort();
-        assert_eq!(left, ["3-4.tmp", "notes.txt", "others.cwasm", "others.sha256", "serving.cwasm", "serving.sha256"]);
+        names.sort();
+        names
     }
 
     #[test]
-    fn an_entry_that_is_taken_from_the_cache_counts_as_used() {
+    fn entries_unused_for_long_are_deleted_and_nothing_else() {
+        let (dir, cache) = opened();
+        let long_ago = SystemTime::now() - KEPT;
+        for name in
+            ["gone.cwasm", "gone.sha256", "serving.cwasm", "serving.sha256", "1-2.tmp", "orphan.sha256", "notes.txt"]
+        {
+            write(&dir, name, long_ago);
+        }
+        write(&dir, "others.cwasm", SystemTime::now());
+        write(&dir, "others.sha256", long_ago);
+        write(&dir, "3-4.tmp", SystemTime::now());
+        cache.collect(&BTreeSet::from(["serving", "not there"]));
+        let left = ["3-4.tmp", "notes.txt", "others.cwasm", "others.sha256", "serving.cwasm", "serving.sha256"];
+        assert_eq!(names(&dir), left);
+    }
+
+    #[test]
+    fn the_least_recently_used_entries_beyond_the_size_limit_are_deleted() {
+        let (dir, cache) = opened();
+        for (age, key) in [(4, "used"), (3, "oldest"), (2, "older"), (1, "newest")] {
+            for extension in ["cwasm", "sha256"] {
+                write(&dir, &format!("{key}.{extension}"), SystemTime::now() - Duration::from_secs(60 * age));
+            }
+        }
+        write(&dir, "notes.txt", SystemTime::now() - KEPT);
+        // Each file contains its name. Room for the entry in use and the newest one.
+        let max = ("used.cwasm".len() + "newest.cwasm".len()) as u64;
+        cache.delete_beyond(max, &BTreeSet::from(["used"]));
+        let left = ["newest.cwasm", "newest.sha256", "notes.txt", "used.cwasm", "used.sha256"];
+        assert_eq!(names(&dir), left);
+    }
+
+    #[test]
+    fn loading_an_entry_marks_it_as_used() {
         let (dir, cache) = opened();
         let engine = Engine::default();
         let code = Compiled::new(&engine, b"\0asm\x0d\0\x01\0").unwrap();
@@ -239,7 +336,28 @@ mod tests {
         let file = dir.path().join("key.cwasm");
         File::open(&file).unwrap().set_modified(SystemTime::now() - KEPT).unwrap();
         assert!(cache.get(&engine, "key").is_some());
-        cache.collect(std::iter::empty());
+        cache.collect(&BTreeSet::new());
         assert!(file.exists());
+    }
+
+    #[test]
+    fn entries_on_a_noexec_file_system_are_loaded_from_memory_if_they_are_intact() {
+        let (dir, mut cache) = opened();
+        cache.is_noexec = true;
+        let engine = Engine::default();
+        let code = Compiled::new(&engine, b"\0asm\x0d\0\x01\0").unwrap();
+        cache.put(&engine, "key", &code).unwrap();
+        assert!(cache.get(&engine, "key").is_some());
+        fs::write(dir.path().join("key.cwasm"), "something else").unwrap();
+        assert!(cache.get(&engine, "key").is_none());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_to_is_a_problem_with_its_consequence() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        let cache = Cache::open(&dir.path().join("file/cache"));
+        let problem = cache.problem().unwrap();
+        assert!(problem.contains("is not used, so plugins are compiled every time: "), "{problem}");
     }
 }

@@ -1,8 +1,9 @@
-//! From a file to a component that can run: read, hash, make a component of it, compile or take from the cache, type-check.
+//! From a file to a component that can run: read, hash, convert to a component, compile or load from the cache, type-check.
 //!
-//! In the daemon this happens on threads that stand back, smallest file first, so that a big plugin delays nobody.
+//! In the daemon this happens on threads of lower priority, the smallest file first, so that a big plugin delays no other.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
@@ -14,37 +15,37 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::cache::{Cache, Compiled};
-use super::registry::Version;
 use super::scan::{FileName, Fingerprint};
+use super::version::Version;
 use crate::sandbox::{LoadError, Metering, Sandbox, componentize};
 
-/// The largest file that is taken for a plugin.
+/// The largest plugin file.
 const MAX_FILE: u64 = 256 << 20;
 
-/// A file up to this size is small: it is compiled in a second or two, where there is a core for it.
+/// A file up to this size is small: on a free core it compiles in a second or two.
 const SMALL: u64 = 1 << 20;
 
-/// The threads that compile. Big files take up to a minute, and only threads of their own, so that a small one finds
-/// another free.
-const THREADS: [Lane; 4] = [Lane::SMALL, Lane::SMALL, Lane::BIG, Lane::BIG];
+/// The threads that compile. Big files take up to a minute. They have threads of their own, so that small files don't wait
+/// for them.
+const THREADS: [CompileLane; 4] = [CompileLane::SMALL, CompileLane::SMALL, CompileLane::BIG, CompileLane::BIG];
 
-/// Which files a thread takes, and how far it stands back behind what runs.
+/// Which files a thread compiles, and its priority.
 #[derive(Clone, PartialEq)]
-struct Lane {
+struct CompileLane {
     sizes: RangeInclusive<u64>,
-    /// At the lowest priority, 19, a busy machine gives a thread next to nothing: seconds of work took half a minute.
+    /// With the lowest priority, 19, a thread hardly runs on a busy machine: seconds of work took half a minute.
     nice: i32,
 }
 
-impl Lane {
+impl CompileLane {
     const SMALL: Self = Self { sizes: 0..=SMALL, nice: 5 };
     const BIG: Self = Self { sizes: SMALL + 1..=u64::MAX, nice: 10 };
 }
 
-/// Why a file cannot serve.
+/// Why a file can't be loaded.
 #[derive(Debug, Error)]
 pub enum LoadFileError {
-    /// It cannot be read.
+    /// It can't be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
         /// The file.
@@ -52,9 +53,9 @@ pub enum LoadFileError {
         /// Why.
         source: io::Error,
     },
-    /// It is larger than any plugin should be.
+    /// It is too large.
     #[error(
-        "`{}` has {}, more than the {} a plugin may have; strip its debug information, or leave data out of it",
+        "`{}` has {}, more than the {} a plugin may have; strip its debug information, or remove data from it",
         path.display(), bytesize::ByteSize::b(*.len), bytesize::ByteSize::b(MAX_FILE)
     )]
     TooLarge {
@@ -63,21 +64,21 @@ pub enum LoadFileError {
         /// Its size.
         len: u64,
     },
-    /// It was written while it was read; it is tried again when it is quiet.
+    /// It was changed while it was read. It is loaded again when it no longer changes.
     #[error("`{}` changed while it was read", .0.display())]
     Unsettled(PathBuf),
-    /// It is not a handler that this host can run.
+    /// It isn't a handler that this host can run.
     #[error(transparent)]
     Unfit(#[from] LoadError),
-    /// Something in the host does not stand it, which is a fault of the host.
-    #[error("jobq itself failed on it, which is a fault worth reporting: {0}")]
+    /// The compiler panicked, which is a bug of jobq or wasmtime.
+    #[error("jobq panicked while loading it; please report this bug: {0}")]
     Panicked(String),
 }
 
 /// Loads one file on the calling thread.
 ///
 /// # Errors
-/// When it cannot be read or cannot serve.
+/// When it can't be read or loaded.
 pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<Version, LoadFileError> {
     let bytes = read(path)?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
@@ -93,23 +94,23 @@ pub fn load_file(path: &Path, metering: Metering, sandbox: &Sandbox, cache: &Cac
     Ok(Version::new(digest, key, sandbox.link(&component, &wasm, metering)?))
 }
 
-/// Whether the file with this SHA-256 need not be compiled to be loaded.
+/// Whether compiled code of the file with this SHA-256 is in the cache.
 ///
 /// # Errors
-/// When WebAssembly cannot run here.
+/// When WebAssembly can't run on this machine.
 pub fn is_compiled(digest: [u8; 32], metering: Metering, sandbox: &Sandbox, cache: &Cache) -> Result<bool, LoadError> {
     Ok(cache.has(&key(digest, metering, sandbox)?))
 }
 
-/// Under which name compiled code is kept.
+/// The cache key of compiled code.
 fn key(digest: [u8; 32], metering: Metering, sandbox: &Sandbox) -> Result<String, LoadError> {
     Ok(format!("{}-{}", hex::encode(digest), sandbox.settings_hash(metering)?))
 }
 
-/// The bytes of a plugin's file.
+/// The bytes of a plugin file.
 ///
 /// # Errors
-/// When it cannot be read, is no regular file, is too large, or changes while it is read.
+/// When it can't be read, isn't a regular file, is too large, or changes while it is read.
 pub fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
     let unreadable = |source| LoadFileError::Unreadable { path: path.to_path_buf(), source };
     let before = Fingerprint::of(path).map_err(unreadable)?;
@@ -124,22 +125,22 @@ pub fn read(path: &Path) -> Result<Vec<u8>, LoadFileError> {
     }
 }
 
-/// A file to be loaded for one kind of engine.
+/// A request to load a file for one engine.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct LoadRequest {
     pub(super) name: FileName,
     pub(super) metering: Metering,
     pub(super) fingerprint: Fingerprint,
 }
 
-/// What became of an order.
+/// The result of a request.
 pub(super) struct Loaded {
-    pub(super) order: Order,
+    pub(super) request: LoadRequest,
     pub(super) result: Result<Version, LoadFileError>,
 }
 
-/// What a thread does with an order.
-type Load = dyn Fn(&Order) -> Result<Version, LoadFileError> + Send + Sync;
+/// The function that serves a request.
+type Load = dyn Fn(&LoadRequest) -> Result<Version, LoadFileError> + Send + Sync;
 
 /// Background threads that load files.
 pub(super) struct Loader {
@@ -155,12 +156,12 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    orders: Vec<Order>,
+    requests: Vec<LoadRequest>,
     closed: bool,
 }
 
 impl Loader {
-    /// Starts the threads; `done` hears of every order. They end when the loader is dropped.
+    /// Starts the threads; `done` gets the result of every request. They end when the loader is dropped.
     pub(super) fn start(
         dir: PathBuf,
         sandbox: Arc<Sandbox>,
@@ -170,18 +171,18 @@ impl Loader {
         let cache = Arc::new(cache);
         let load = {
             let cache = Arc::clone(&cache);
-            move |order: &Order| load_file(&dir.join(&order.name), order.metering, &sandbox, &cache)
+            move |request: &LoadRequest| load_file(&dir.join(&request.name), request.metering, &sandbox, &cache)
         };
         Ok(Self { shared: start_threads(Box::new(load), done)?, cache })
     }
 
-    /// Asks for a file to be loaded; an earlier order for it that nobody has begun is replaced.
-    pub(super) fn order(&self, order: Order) {
-        self.shared.add(order);
+    /// Requests a file to be loaded. Replaces an earlier request for it that no thread has started.
+    pub(super) fn request(&self, request: LoadRequest) {
+        self.shared.add(request);
     }
 
-    /// Rids the cache of what nobody uses; `keys` are in use.
-    pub(super) fn collect<'a>(&self, keys: impl Iterator<Item = &'a str>) {
+    /// Deletes unused entries from the cache; `keys` are in use.
+    pub(super) fn collect(&self, keys: &BTreeSet<&str>) {
         self.cache.collect(keys);
     }
 }
@@ -202,11 +203,11 @@ fn start_threads(load: Box<Load>, done: impl Fn(Loaded) + Clone + Send + 'static
 }
 
 impl Shared {
-    fn add(&self, order: Order) {
-        let orders = &mut self.queue().orders;
-        orders.retain(|waiting| (&waiting.name, waiting.metering) != (&order.name, order.metering));
-        orders.push(order);
-        // Whichever thread would be woken alone might not take it.
+    fn add(&self, request: LoadRequest) {
+        let requests = &mut self.queue().requests;
+        requests.retain(|waiting| (&waiting.name, waiting.metering) != (&request.name, request.metering));
+        requests.push(request);
+        // A single thread that is woken might be for other sizes.
         self.changed.notify_all();
     }
 
@@ -215,13 +216,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// The smallest file that waits and is of one of these sizes, as soon as there is one; `None` when none will come.
-    fn next(&self, sizes: &RangeInclusive<u64>) -> Option<Order> {
-        let find = |queue: &Queue| smallest(queue.orders.iter().map(|order| order.fingerprint.len), sizes);
+    /// Waits for the smallest file with one of these sizes; `None` once the loader is dropped.
+    fn next(&self, sizes: &RangeInclusive<u64>) -> Option<LoadRequest> {
+        let find = |queue: &Queue| smallest(queue.requests.iter().map(|request| request.fingerprint.len), sizes);
         let idle = |queue: &mut Queue| !queue.closed && find(queue).is_none();
         let mut queue = self.changed.wait_while(self.queue(), idle).unwrap_or_else(PoisonError::into_inner);
         let at = find(&queue).filter(|_| !queue.closed)?;
-        Some(queue.orders.swap_remove(at))
+        Some(queue.requests.swap_remove(at))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -229,23 +230,23 @@ impl Shared {
     }
 }
 
-/// Which of these files is the smallest, among those of one of `sizes`.
+/// The index of the smallest file among those with one of `sizes`.
 fn smallest(files: impl Iterator<Item = u64>, sizes: &RangeInclusive<u64>) -> Option<usize> {
     files.enumerate().filter(|(_, size)| sizes.contains(size)).min_by_key(|(_, size)| *size).map(|(at, _)| at)
 }
 
-fn work(shared: &Shared, lane: &Lane, done: impl Fn(Loaded)) {
+fn work(shared: &Shared, lane: &CompileLane, done: impl Fn(Loaded)) {
     let thread = rustix::process::Pid::from_raw(rustix::thread::gettid().as_raw_pid());
     _ = rustix::process::setpriority_process(thread, lane.nice);
-    while let Some(order) = shared.next(&lane.sizes) {
-        // A file that makes the compiler panic must not take the thread with it: the next one would find none.
-        let result = catch_unwind(AssertUnwindSafe(|| (shared.load)(&order)));
+    while let Some(request) = shared.next(&lane.sizes) {
+        // A panic of the compiler must not end the thread, which is needed for the next file.
+        let result = catch_unwind(AssertUnwindSafe(|| (shared.load)(&request)));
         let result = result.unwrap_or_else(|panic| Err(LoadFileError::Panicked(message(&*panic).to_owned())));
-        done(Loaded { order, result });
+        done(Loaded { request, result });
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
@@ -264,19 +265,19 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(120);
 
     #[test]
-    fn small_files_come_first_and_find_a_thread_when_big_ones_have_theirs() {
+    fn small_files_come_first_and_do_not_wait_for_big_ones() {
         let files = [20 << 20, 3 << 20, 1 << 20];
-        assert_eq!(smallest(files.into_iter(), &Lane::BIG.sizes), Some(1));
-        assert_eq!(smallest(files.into_iter(), &Lane::SMALL.sizes), Some(2));
-        assert_eq!(smallest(files.into_iter().take(2), &Lane::SMALL.sizes), None);
+        assert_eq!(smallest(files.into_iter(), &CompileLane::BIG.sizes), Some(1));
+        assert_eq!(smallest(files.into_iter(), &CompileLane::SMALL.sizes), Some(2));
+        assert_eq!(smallest(files.into_iter().take(2), &CompileLane::SMALL.sizes), None);
         for size in [0, SMALL, SMALL + 1, u64::MAX] {
             assert_eq!(THREADS.iter().filter(|lane| lane.sizes.contains(&size)).count(), 2, "{size}");
         }
     }
 
-    fn order(dir: &Path, name: &str) -> Order {
+    fn request(dir: &Path, name: &str) -> LoadRequest {
         std::fs::write(dir.join(name), "").unwrap();
-        Order {
+        LoadRequest {
             name: name.to_owned(),
             metering: Metering::Time,
             fingerprint: Fingerprint::of(&dir.join(name)).unwrap(),
@@ -284,30 +285,30 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_and_takes_no_thread_with_it() {
+    fn a_panic_is_reported_and_ends_no_thread() {
         let dir = tempfile::tempdir().unwrap();
-        let load = |order: &Order| match order.name.as_str() {
+        let load = |request: &LoadRequest| match request.name.as_str() {
             "sound.wasm" => Err(LoadFileError::Unsettled(PathBuf::new())),
-            name => panic!("{name} is too much"),
+            name => panic!("{name} panics"),
         };
         let (done, outcome) = mpsc::channel();
         let shared = start_threads(Box::new(load), move |loaded| _ = done.send(loaded)).unwrap();
         for number in 0..2 * THREADS.len() {
             let name = format!("{number}.wasm");
-            shared.add(order(dir.path(), &name));
-            let Loaded { order, result } = outcome.recv_timeout(PATIENCE).expect("a thread that still works");
+            shared.add(request(dir.path(), &name));
+            let Loaded { request, result } = outcome.recv_timeout(PATIENCE).expect("a working thread");
             let Err(LoadFileError::Panicked(message)) = result else { panic!("it did not panic") };
-            assert_eq!((&order.name, message), (&name, format!("{name} is too much")));
+            assert_eq!((&request.name, message), (&name, format!("{name} panics")));
         }
-        shared.add(order(dir.path(), "sound.wasm"));
-        let result = outcome.recv_timeout(PATIENCE).expect("a thread that still works").result;
+        shared.add(request(dir.path(), "sound.wasm"));
+        let result = outcome.recv_timeout(PATIENCE).expect("a working thread").result;
         assert!(matches!(result, Err(LoadFileError::Unsettled(_))));
         shared.close();
         assert!(outcome.recv_timeout(PATIENCE).is_err_and(|error| error == mpsc::RecvTimeoutError::Disconnected));
     }
 
     #[test]
-    fn a_file_that_grows_while_it_is_read_is_not_taken() {
+    fn a_file_that_changes_while_it_is_read_is_not_loaded() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("growing.wasm");
         File::create(&path).unwrap().set_len(32 << 20).unwrap();
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_too_large_is_not_read() {
+    fn a_file_over_the_size_limit_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("large.wasm");
         File::create(&path).unwrap().set_len(300 << 20).unwrap();

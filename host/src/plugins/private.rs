@@ -1,7 +1,8 @@
-//! A directory that nobody else can write, nor replace: what lies in it can be trusted as far as we wrote it.
+//! A directory that no other user can write or replace, so that its files can be trusted.
 //!
-//! Whoever can write a directory on the way could put another in its place between two looks, so each of them has to
-//! belong to this user or to root and be closed to the others. A sticky one, such as /tmp, lets nobody touch what is not theirs.
+//! A user who can write to a parent directory could replace the directory between a check and its use. So each parent has
+//! to belong to this user or to root, and must not be writable by others. Sticky directories such as /tmp are fine: there,
+//! users can only rename their own files.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -10,88 +11,129 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a directory is not to be trusted.
+/// Why a directory can't be trusted.
 #[derive(Debug, Error)]
 pub(super) enum NotPrivate {
-    #[error("it cannot be made or looked at: {0}")]
+    #[error("it cannot be created or read: {0}")]
     Io(#[from] io::Error),
-    #[error("others can write it, so that its code cannot be trusted; delete it, or `chmod 700` an empty one")]
+    #[error("others can write to it, so its code cannot be trusted; delete it, or empty it and `chmod 700` it")]
     Open,
     #[error(
-        "`{}` on the way to it {how}, so that it could be replaced; `chmod go-w` that, or choose another place in \
-         `plugins.cache_dir`",
+        "its parent directory `{}` {how}, so it could be replaced; `chmod go-w` that directory, or set \
+         `plugins.cache_dir` to another one",
         path.display()
     )]
     Replaceable { path: PathBuf, how: &'static str },
-    #[error("it belongs to another user")]
-    Foreign,
+    #[error("{}", foreign(path, owner, *is_root))]
+    Foreign { path: PathBuf, owner: String, is_root: bool },
 }
 
-/// Makes the directory where there is none, closes it to others, and tells its real path.
+/// What another user's directory means. Root is refused too: the owner could make root run any code.
+fn foreign(path: &Path, owner: &str, is_root: bool) -> String {
+    let path = path.display();
+    if is_root {
+        format!(
+            "`{path}` belongs to {owner}, and root does not run code that another user can change. A service that runs \
+             as that user is not affected; to use its cache, run this command as that user (`sudo -u`)"
+        )
+    } else {
+        format!("`{path}` belongs to {owner}; set `plugins.cache_dir` to a directory of your own")
+    }
+}
+
+/// Creates the directory if it doesn't exist, closes it to others, and returns its real path.
+///
+/// Nothing is created below a directory of another user. So if root runs a command in the directory of a service, no
+/// directory of root is left that the service can't use.
 pub(super) fn private_dir(dir: &Path) -> Result<PathBuf, NotPrivate> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let us = Us::look();
+    let user = User::current();
+    let written = std::path::absolute(dir)?;
+    if !dir.exists() {
+        let parent = written.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+        user.check_parents(&parent.join("new"))?;
+        user.check_parents(&parent.canonicalize()?.join("new"))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
     let meta = fs::metadata(dir)?;
-    if meta.uid() != us.uid {
-        return Err(NotPrivate::Foreign);
+    if meta.uid() != user.uid {
+        return Err(user.foreign(dir, meta.uid()));
     }
     if meta.mode() & 0o022 != 0 {
         return Err(NotPrivate::Open);
     }
     let real = dir.canonicalize()?;
-    // Both as it is written, where links are on the way, and where it leads to.
-    for way in [&std::path::absolute(dir)?, &real] {
-        for path in way.ancestors().skip(1) {
-            if let Some(how) = us.mistrust(&fs::symlink_metadata(path)?) {
-                return Err(NotPrivate::Replaceable { path: path.to_path_buf(), how });
-            }
-        }
-    }
+    // Both the path as written, which may contain links, and the real one.
+    user.check_parents(&written)?;
+    user.check_parents(&real)?;
     if meta.mode() & 0o077 != 0 {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o700))?;
     }
     Ok(real)
 }
 
-/// This user, and the groups of this machine.
-struct Us {
+/// The current user, and the users and groups of this machine.
+struct User {
     uid: u32,
     users: String,
     groups: String,
 }
 
-impl Us {
-    fn look() -> Self {
+impl User {
+    fn current() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let uid = rustix::process::geteuid().as_raw();
         Self { uid, users: read("/etc/passwd"), groups: read("/etc/group") }
     }
 
-    /// Why others could replace what lies in a directory, or the link that this is.
-    fn mistrust(&self, meta: &Metadata) -> Option<&'static str> {
-        if meta.uid() != self.uid && meta.uid() != 0 {
-            return Some("belongs to another user");
+    fn foreign(&self, path: &Path, owner: u32) -> NotPrivate {
+        NotPrivate::Foreign { path: path.to_path_buf(), owner: self.name_of(owner), is_root: self.uid == 0 }
+    }
+
+    /// Fails if others could replace `path`, because they own or can write to one of its parents.
+    fn check_parents(&self, path: &Path) -> Result<(), NotPrivate> {
+        for parent in path.ancestors().skip(1) {
+            let meta = fs::symlink_metadata(parent)?;
+            if meta.uid() != self.uid && meta.uid() != 0 {
+                return Err(self.foreign(parent, meta.uid()));
+            }
+            if let Some(how) = self.writable_by(&meta) {
+                return Err(NotPrivate::Replaceable { path: parent.to_path_buf(), how });
+            }
         }
+        Ok(())
+    }
+
+    /// A user by name and number.
+    fn name_of(&self, uid: u32) -> String {
+        let mut fields = self.users.lines().map(|user| user.split(':').collect::<Vec<_>>());
+        let found = fields.find(|user| user.get(2).is_some_and(|field| field.parse() == Ok(uid)));
+        match found.and_then(|user| user.first().copied()) {
+            Some(name) => format!("the user `{name}` (uid {uid})"),
+            None => format!("the user with uid {uid}"),
+        }
+    }
+
+    /// Which others could replace an entry of this directory, if any.
+    fn writable_by(&self, meta: &Metadata) -> Option<&'static str> {
         let is_sticky = meta.mode() & 0o1000 != 0;
         if meta.is_symlink() || is_sticky {
             return None;
         }
         if meta.mode() & 0o002 != 0 {
-            return Some("can be written by everybody");
+            return Some("is writable by everyone");
         }
-        (meta.mode() & 0o020 != 0 && !self.is_alone_in(meta.gid())).then_some("can be written by a group")
+        (meta.mode() & 0o020 != 0 && !self.is_alone_in(meta.gid())).then_some("is writable by a group")
     }
 
-    /// Whether the group has no member but this user: many systems give each user one, and let it write by default.
+    /// Whether this user is the only member of the group. Many systems give each user a group that may write by default.
     fn is_alone_in(&self, gid: u32) -> bool {
         let is = |field: Option<&str>, id: u32| field.is_some_and(|field| field.parse() == Ok(id));
-        let us: Vec<&str> = self.users.lines().filter(|user| is(user.split(':').nth(2), self.uid)).collect();
-        let names = us.iter().filter_map(|user| user.split(':').next());
-        let names: Vec<&str> = names.collect();
+        let own: Vec<&str> = self.users.lines().filter(|user| is(user.split(':').nth(2), self.uid)).collect();
+        let names: Vec<&str> = own.iter().filter_map(|user| user.split(':').next()).collect();
         let mut of_group = self.users.lines().filter(|user| is(user.split(':').nth(3), gid));
         let Some(group) = self.groups.lines().find(|group| is(group.split(':').nth(2), gid)) else { return false };
         let mut members = group.split(':').nth(3).unwrap_or_default().split(',').filter(|name| !name.is_empty());
-        members.all(|name| names.contains(&name)) && of_group.all(|user| us.contains(&user))
+        members.all(|name| names.contains(&name)) && of_group.all(|user| own.contains(&user))
     }
 }
 
@@ -106,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_write_is_not_trusted() {
+    fn a_directory_writable_by_others_is_not_trusted() {
         for mode in [0o777, 0o770, 0o702] {
             let refused = private_dir(with_mode(mode).path());
             assert!(matches!(refused, Err(NotPrivate::Open)), "{mode:o} {refused:?}");
@@ -114,26 +156,27 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_only_read_is_closed_to_them() {
+    fn a_directory_readable_by_others_is_closed_to_them() {
         let dir = with_mode(0o755);
         private_dir(dir.path()).unwrap();
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]
-    fn a_directory_that_others_can_replace_is_not_trusted() {
+    fn a_directory_that_can_be_replaced_is_not_trusted() {
         let parent = with_mode(0o777);
         for dir in [parent.path().join("cache"), parent.path().join("deep/cache")] {
             let refused = private_dir(&dir).unwrap_err().to_string();
             assert!(refused.contains(&format!("`{}`", parent.path().display())), "{refused}");
-            assert!(refused.contains("can be written by everybody"), "{refused}");
+            assert!(refused.contains("is writable by everyone"), "{refused}");
+            assert!(!dir.exists(), "nothing is created where it could be replaced");
         }
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         private_dir(&parent.path().join("cache")).unwrap();
     }
 
     #[test]
-    fn a_link_that_others_can_replace_is_not_trusted_and_the_real_path_is_what_is_used() {
+    fn a_link_that_can_be_replaced_is_not_trusted_and_the_real_path_is_returned() {
         let (open, closed) = (with_mode(0o777), with_mode(0o755));
         let target = closed.path().join("cache");
         private_dir(&target).unwrap();
@@ -146,11 +189,25 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_ones_own_is_nobody_else() {
+    fn another_users_directory_is_refused_with_its_owner() {
+        let users = "root:x:0:0:root:/root:/bin/sh\njobq:x:998:998::/var/lib/jobq:\n".to_owned();
+        let of = |uid| User { uid, users: users.clone(), groups: String::new() };
+        let as_root = of(0).foreign(Path::new("/var/lib/jobq/.jobq/cache"), 998).to_string();
+        assert!(as_root.starts_with("`/var/lib/jobq/.jobq/cache` belongs to the user `jobq` (uid 998)"), "{as_root}");
+        assert!(as_root.contains("root does not run code that another user can change"), "{as_root}");
+        let as_user = of(1000).foreign(Path::new("/cache"), 4711).to_string();
+        assert!(
+            as_user.starts_with("`/cache` belongs to the user with uid 4711; set `plugins.cache_dir`"),
+            "{as_user}"
+        );
+    }
+
+    #[test]
+    fn a_group_with_only_this_user_may_write() {
         let users = "root:x:0:0:root:/root:/bin/sh\nana:x:1000:1000::/home/ana:\nben:x:1001:100::/home/ben:\n";
         let groups = "root:x:0:\nusers:x:100:\nana:x:1000:\nmail:x:8:ben\njobs:x:9:ana,ben\nhers:x:10:ana\n";
-        let us = Us { uid: 1000, users: users.to_owned(), groups: groups.to_owned() };
-        assert!([1000, 10].into_iter().all(|gid| us.is_alone_in(gid)));
-        assert!([0, 100, 8, 9, 4711].into_iter().all(|gid| !us.is_alone_in(gid)));
+        let user = User { uid: 1000, users: users.to_owned(), groups: groups.to_owned() };
+        assert!([1000, 10].into_iter().all(|gid| user.is_alone_in(gid)));
+        assert!([0, 100, 8, 9, 4711].into_iter().all(|gid| !user.is_alone_in(gid)));
     }
 }

@@ -1,4 +1,4 @@
-//! The registry: looks at the directory, has changed files loaded, and publishes which version serves which type.
+//! The registry: scans the directory, loads changed files, and publishes which version serves which type.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -11,82 +11,42 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::cache::Cache;
-use super::loader::{LoadFileError, Loaded, Loader, Order};
+use super::loader::{LoadFileError, LoadRequest, Loaded, Loader};
 use super::options::{PluginOptions, Source};
-use super::scan::{FileName, Fingerprint, scan, stem};
+use super::scan::{FileName, Fingerprint, Ignored, ignored, scan, stem};
 use super::types::{self, is_type};
+use super::version::Version;
 use super::watch::Watch;
-use crate::sandbox::{Metering, Plugin, Sandbox};
+use crate::sandbox::{Metering, Sandbox};
 
-/// How often the directory is looked at without a hint: not every file system sends them.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often the directory is scanned without an event; not every file system sends events.
+const SCAN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long a file must be untouched before it counts as written; also the pause between two looks at one that is not.
+/// How long a file must be unchanged before it is loaded; also the pause between two scans while a file is changing.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How often the cache is rid of what nobody uses. The first time is when all files have been loaded, so that an entry
-/// that is wanted after a long pause is not deleted just before.
-const COLLECT: Duration = Duration::from_secs(6 * 3600);
+/// How often unused entries are deleted from the cache. The first time is after all files have been loaded, so that
+/// entries needed after a long pause aren't deleted right before.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(6 * 3600);
 
-/// What is said where a file cannot serve and another version can.
-const GOES_ON: &str = "the version before it goes on serving";
+/// Added to the message if a file can't be loaded but an earlier version serves.
+const STILL_SERVING: &str = "the previous version keeps serving";
 
-/// One loaded plugin. Attempts hold on to the version they started with.
-pub struct Version {
-    digest: [u8; 32],
-    /// Where the cache has its compiled code.
-    key: String,
-    plugin: Plugin,
-    /// How many attempts were started on it, by job type: several types may share a file.
-    attempts: Mutex<BTreeMap<String, u64>>,
-}
-
-impl Version {
-    pub(super) fn new(digest: [u8; 32], key: String, plugin: Plugin) -> Self {
-        Self { digest, key, plugin, attempts: Mutex::default() }
-    }
-
-    /// SHA-256 of the `.wasm`.
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest
-    }
-
-    /// What the sandbox runs; counts an attempt of this type.
-    pub fn start(&self, job_type: &str) -> &Plugin {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-        match attempts.get_mut(job_type) {
-            Some(count) => *count += 1,
-            None => _ = attempts.insert(job_type.to_owned(), 1),
-        }
-        &self.plugin
-    }
-
-    /// What the sandbox runs.
-    pub fn plugin(&self) -> &Plugin {
-        &self.plugin
-    }
-
-    /// Attempts of this type that were started on it.
-    pub fn attempts(&self, job_type: &str) -> u64 {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).get(job_type).copied().unwrap_or(0)
-    }
-}
-
-/// How the newest file of a type stands.
+/// The state of a type's newest file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is being read or compiled.
     Compiling,
     /// It serves.
     Serving,
-    /// It does not load; the text says why.
+    /// It can't be loaded, for this reason.
     Broken(String),
-    /// It is not there.
+    /// It doesn't exist.
     Missing,
 }
 
 impl State {
-    /// One word.
+    /// The state as one word.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Compiling => "compiling",
@@ -102,12 +62,12 @@ impl State {
 pub struct Entry {
     /// The file that should serve it.
     pub file: FileName,
-    /// How that file stands.
+    /// The state of that file.
     pub state: State,
-    /// Since when.
+    /// When the file entered that state.
     pub since: SystemTime,
-    /// The version that serves; an older one, of this file or of the one the settings named before, while this one
-    /// compiles or is broken.
+    /// The version that serves. While the file compiles or is broken, an earlier one of this file, or of the file that the
+    /// settings named before.
     pub version: Option<Arc<Version>>,
 }
 
@@ -122,18 +82,18 @@ pub struct Registry {
 }
 
 enum Message {
-    Look,
+    Scan,
     Loaded(Box<Loaded>),
     Reconfigure(Box<PluginOptions>),
     Stop,
 }
 
 impl Registry {
-    /// Looks at the directory once, then keeps looking from a thread of its own until the registry is dropped.
-    /// Files that the cache knows serve within milliseconds; others compile in the background while their jobs wait.
+    /// Scans the directory once, then keeps watching it on a separate thread until the registry is dropped.
+    /// Cached files serve within milliseconds; others compile in the background while their jobs wait.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// When a thread can't be started.
     pub fn start(options: PluginOptions, sandbox: Arc<Sandbox>) -> io::Result<Arc<Self>> {
         let (messages, inbox) = mpsc::channel();
         let table = Arc::new(ArcSwap::default());
@@ -148,23 +108,24 @@ impl Registry {
             let (messages, hinted) = (Mutex::new(messages.clone()), hinted.clone());
             move || {
                 if !hinted.swap(true, Ordering::AcqRel) {
-                    _ = lock(&messages).send(Message::Look);
+                    _ = lock(&messages).send(Message::Scan);
                 }
             }
         });
-        let mut keeper = Keeper {
+        let mut thread = RegistryThread {
             options,
             loader,
             watch,
             files: BTreeMap::new(),
+            ignored: BTreeSet::new(),
             units: BTreeMap::new(),
             types: BTreeMap::new(),
             table: table.clone(),
             changes: changes.clone(),
         };
-        keeper.look();
+        thread.scan();
         let registry = Arc::new(Self { table, messages, changes, hinted: hinted.clone() });
-        std::thread::Builder::new().name("plugins".into()).spawn(move || keeper.run(&inbox, &hinted))?;
+        std::thread::Builder::new().name("plugins".into()).spawn(move || thread.run(&inbox, &hinted))?;
         Ok(registry)
     }
 
@@ -173,30 +134,30 @@ impl Registry {
         self.table.load().get(job_type)?.version.clone()
     }
 
-    /// The types that something serves.
+    /// The types that are served.
     pub fn serving(&self) -> Vec<String> {
         self.table.load().iter().filter(|(_, entry)| entry.version.is_some()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Every type by name.
+    /// All types by name.
     pub fn entries(&self) -> BTreeMap<String, Entry> {
         self.table.load().iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
     }
 
-    /// Tells of every change of any entry.
+    /// A receiver that is notified of every change of an entry.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Takes new settings: which types there are and which file serves each. The directories stay.
+    /// Applies new settings: the types and the file for each. The directories don't change.
     pub fn reconfigure(&self, options: PluginOptions) {
         _ = self.messages.send(Message::Reconfigure(Box::new(options)));
     }
 
-    /// Looks at the directory now.
-    pub fn look(&self) {
+    /// Scans the directory now.
+    pub fn scan(&self) {
         self.hinted.store(true, Ordering::Release);
-        _ = self.messages.send(Message::Look);
+        _ = self.messages.send(Message::Scan);
     }
 }
 
@@ -206,82 +167,85 @@ impl Drop for Registry {
     }
 }
 
-/// A file, compiled for one kind of engine.
+/// A file compiled for one engine.
 type Unit = (FileName, Metering);
 
 #[derive(Default)]
 struct UnitState {
-    /// The file this state speaks of; `None` once it is gone.
+    /// The file that this state is about; `None` once it is gone.
     fingerprint: Option<Fingerprint>,
     state: Option<(State, SystemTime)>,
     version: Option<Arc<Version>>,
 }
 
 impl UnitState {
-    /// Returns whether that is news.
+    /// Returns whether that is a change.
     fn set(&mut self, state: State) -> bool {
-        let news = self.state.as_ref().is_none_or(|(old, _)| *old != state);
-        if news {
+        let is_new = self.state.as_ref().is_none_or(|(old, _)| *old != state);
+        if is_new {
             self.state = Some((state, SystemTime::now()));
         }
-        news
+        is_new
     }
 }
 
-/// What a type is to be served by, and what serves it until then.
-struct Wanted {
+/// The source of a type, and what serves the type until that is loaded.
+struct TypeSource {
     source: Source,
-    /// The version of the source before, until the one of this source serves or its file is taken away.
-    before: Option<Arc<Version>>,
+    /// The version of the previous source, until this source serves or its file is removed.
+    previous: Option<Arc<Version>>,
 }
 
-/// The thread behind the registry: owns what is known of every file.
-struct Keeper {
+/// The thread of the registry. It owns the state of every file.
+struct RegistryThread {
     options: PluginOptions,
     loader: Loader,
     watch: Watch,
     files: BTreeMap<FileName, Result<Fingerprint, String>>,
+    /// Files that look like plugins and are never loaded.
+    ignored: BTreeSet<Ignored>,
     units: BTreeMap<Unit, UnitState>,
-    types: BTreeMap<String, Wanted>,
+    types: BTreeMap<String, TypeSource>,
     table: Arc<ArcSwap<Table>>,
     changes: Arc<watch::Sender<u64>>,
 }
 
-impl Keeper {
+impl RegistryThread {
     fn run(mut self, inbox: &mpsc::Receiver<Message>, hinted: &AtomicBool) {
-        let mut next_look = Instant::now();
+        let mut next_scan = Instant::now();
         let mut next_collect = Instant::now();
         loop {
             if next_collect <= Instant::now() && self.is_loaded() {
                 let table = self.table.load();
-                self.loader.collect(table.values().filter_map(|entry| Some(entry.version.as_ref()?.key.as_str())));
-                next_collect = Instant::now() + COLLECT;
+                let keys = table.values().filter_map(|entry| Some(entry.version.as_ref()?.key()));
+                self.loader.collect(&keys.collect());
+                next_collect = Instant::now() + COLLECT_INTERVAL;
             }
-            match inbox.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
+            match inbox.recv_timeout(next_scan.saturating_duration_since(Instant::now())) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Message::Loaded(loaded)) => {
                     if !self.loaded(*loaded) {
-                        next_look = next_look.min(Instant::now() + QUIET);
+                        next_scan = next_scan.min(Instant::now() + QUIET);
                     }
                     self.publish();
                     continue;
                 }
-                Ok(Message::Look) => hinted.store(false, Ordering::Release),
+                Ok(Message::Scan) => hinted.store(false, Ordering::Release),
                 Ok(Message::Reconfigure(options)) => self.options = PluginOptions { dir: self.options.dir, ..*options },
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let pause = if self.look() { LOOK } else { QUIET };
-            next_look = Instant::now() + pause;
+            let pause = if self.scan() { SCAN_INTERVAL } else { QUIET };
+            next_scan = Instant::now() + pause;
         }
     }
 
-    /// Whether nothing waits to be loaded.
+    /// Whether no file is waiting to be loaded.
     fn is_loaded(&self) -> bool {
         !self.units.values().any(|unit| matches!(unit.state, None | Some((State::Compiling, _))))
     }
 
-    /// Compares the directory with what is known and orders what has changed. Returns whether every file is at rest.
-    fn look(&mut self) -> bool {
+    /// Scans the directory and requests changed files to be loaded. Returns false while a file is being written.
+    fn scan(&mut self) -> bool {
         self.watch.renew();
         let found = match scan(&self.options.dir) {
             Ok(found) => found,
@@ -294,65 +258,69 @@ impl Keeper {
         for name in self.files.keys().filter(|name| !known.contains_key(*name)) {
             if stem(name).is_some_and(|stem| !is_type(stem)) {
                 tracing::warn!(
-                    "`{}` serves nothing unless a `[jobs.*]` names it: its name is no job type",
+                    "`{}` serves nothing unless a `[jobs.*]` names it: its name is not a job type",
                     name.escape_debug()
                 );
             }
         }
-        self.want(&known);
+        let ignored = ignored(&self.options.dir).into_iter().collect();
+        let known_ignored = std::mem::replace(&mut self.ignored, ignored);
+        self.ignored.difference(&known_ignored).for_each(|file| tracing::warn!("{file}"));
+        self.update_types(&known);
         let wanted: BTreeSet<Unit> = self.types.values().map(|wanted| unit_of(&wanted.source)).collect();
         self.units.retain(|unit, _| wanted.contains(unit));
         let mut at_rest = true;
         for unit in wanted {
-            at_rest &= self.look_at(unit, &known);
+            at_rest &= self.check_file(unit, &known);
         }
         self.publish();
         at_rest
     }
 
-    /// Notes what is to serve each type. Where that is something else than before, the version that serves now goes on
-    /// until the new one is there; where somebody has taken the file away, it does not.
-    fn want(&mut self, known: &BTreeMap<FileName, Result<Fingerprint, String>>) {
+    /// Updates the source of each type. If a source changes, the current version serves until the new one is loaded. If the
+    /// file was removed, nothing serves.
+    fn update_types(&mut self, known: &BTreeMap<FileName, Result<Fingerprint, String>>) {
         let mut types = BTreeMap::new();
         for (name, source) in self.sources() {
             let is_gone = known.contains_key(&source.file) && !self.files.contains_key(&source.file);
-            let before = match self.types.remove(&name) {
+            let previous = match self.types.remove(&name) {
                 _ if is_gone => None,
-                Some(wanted) if wanted.source == source => wanted.before,
+                Some(wanted) if wanted.source == source => wanted.previous,
                 Some(wanted) => self.version_of(&wanted).cloned(),
                 None => None,
             };
-            types.insert(name, Wanted { source, before });
+            types.insert(name, TypeSource { source, previous });
         }
         let ended = std::mem::replace(&mut self.types, types).into_values().map(|wanted| wanted.source.file);
         for file in ended.filter(|file| !self.files.contains_key(file)) {
-            tracing::warn!("plugin `{file}` is gone: its type is not served, and its jobs wait");
+            tracing::warn!("plugin `{file}` was removed: its type is not served, and its jobs wait");
         }
     }
 
-    /// What serves a type: the version of its source, or the one before as long as there is none.
-    fn version_of<'a>(&'a self, wanted: &'a Wanted) -> Option<&'a Arc<Version>> {
+    /// The version that serves a type: that of its source, or the previous one until that is loaded.
+    fn version_of<'a>(&'a self, wanted: &'a TypeSource) -> Option<&'a Arc<Version>> {
         let unit = self.units.get(&unit_of(&wanted.source));
-        unit.and_then(|unit| unit.version.as_ref()).or(wanted.before.as_ref())
+        unit.and_then(|unit| unit.version.as_ref()).or(wanted.previous.as_ref())
     }
 
-    /// Whether all types that a unit is for are served by what was before it.
-    fn has_before(&self, unit: &Unit) -> bool {
+    /// Whether previous versions serve all types of a unit.
+    fn has_previous(&self, unit: &Unit) -> bool {
         let mut types = self.types.values().filter(|wanted| unit_of(&wanted.source) == *unit);
-        types.all(|wanted| wanted.before.is_some())
+        types.all(|wanted| wanted.previous.is_some())
     }
 
-    /// Orders one file if it is new and nobody is writing it. Returns whether it is at rest.
-    fn look_at(&mut self, unit: Unit, known: &BTreeMap<FileName, Result<Fingerprint, String>>) -> bool {
-        let has_before = self.has_before(&unit);
+    /// Requests a file to be loaded if it has changed. Returns false while it is being written.
+    fn check_file(&mut self, unit: Unit, known: &BTreeMap<FileName, Result<Fingerprint, String>>) -> bool {
+        let has_previous = self.has_previous(&unit);
         let state = self.units.entry(unit.clone()).or_default();
         let (name, metering) = unit;
         match self.files.get(&name) {
             None => {
                 *state = UnitState { state: state.state.take(), ..UnitState::default() };
                 if state.set(State::Missing) {
-                    let follows = if has_before { GOES_ON } else { "its types are not served, and their jobs wait" };
-                    tracing::warn!("plugin `{name}` is not there: {follows}");
+                    let effect =
+                        if has_previous { STILL_SERVING } else { "its types are not served, and their jobs wait" };
+                    tracing::warn!("plugin `{name}` does not exist: {effect}");
                 }
             }
             Some(Err(reason)) => {
@@ -368,27 +336,27 @@ impl Keeper {
                 }
                 state.fingerprint = Some(fingerprint.clone());
                 state.set(State::Compiling);
-                self.loader.order(Order { name, metering, fingerprint: fingerprint.clone() });
+                self.loader.request(LoadRequest { name, metering, fingerprint: fingerprint.clone() });
             }
             Some(Ok(_)) => {}
         }
         true
     }
 
-    /// Takes what the loader has done, unless the file has changed again meanwhile. Returns whether the file is at rest.
-    fn loaded(&mut self, Loaded { order, result }: Loaded) -> bool {
-        let unit = (order.name.clone(), order.metering);
-        let has_before = self.has_before(&unit);
+    /// Takes the loader's result, unless the file has changed again. Returns false if the file is being written.
+    fn loaded(&mut self, Loaded { request, result }: Loaded) -> bool {
+        let unit = (request.name.clone(), request.metering);
+        let has_previous = self.has_previous(&unit);
         let Some(unit) = self.units.get_mut(&unit) else { return true };
-        if unit.fingerprint.as_ref() != Some(&order.fingerprint) {
+        if unit.fingerprint.as_ref() != Some(&request.fingerprint) {
             return true;
         }
         match result {
-            Ok(version) if unit.version.as_ref().is_some_and(|old| old.digest == version.digest) => {
+            Ok(version) if unit.version.as_ref().is_some_and(|old| old.digest() == version.digest()) => {
                 unit.set(State::Serving);
             }
             Ok(version) => {
-                tracing::info!("plugin `{}` serves: {}", order.name, hex::encode(&version.digest[..6]));
+                tracing::info!("plugin `{}` serves: {}", request.name, hex::encode(&version.digest()[..6]));
                 unit.version = Some(Arc::new(version));
                 unit.set(State::Serving);
             }
@@ -397,15 +365,16 @@ impl Keeper {
                 return false;
             }
             Err(error) => {
-                let is_served = has_before || unit.version.is_some();
-                let follows = if is_served { format!("; {GOES_ON}") } else { String::new() };
-                tracing::error!("plugin `{}` does not load: {error}{follows}", order.name);
+                let is_served = has_previous || unit.version.is_some();
+                let effect = if is_served { format!("; {STILL_SERVING}") } else { String::new() };
+                tracing::error!("plugin `{}` does not load: {error}{effect}", request.name);
                 unit.set(State::Broken(error.to_string()));
             }
         }
         true
     }
 
+    /// All types: those in the settings, and those of files that no setting names.
     fn sources(&self) -> BTreeMap<String, Source> {
         types::sources(&self.options, self.files.keys().map(String::as_str))
     }
@@ -413,10 +382,10 @@ impl Keeper {
     fn publish(&mut self) {
         for wanted in self.types.values_mut() {
             if self.units.get(&unit_of(&wanted.source)).is_some_and(|unit| unit.version.is_some()) {
-                wanted.before = None;
+                wanted.previous = None;
             }
         }
-        let entry = |wanted: &Wanted| {
+        let entry = |wanted: &TypeSource| {
             let unit = self.units.get(&unit_of(&wanted.source))?;
             let (state, since) = unit.state.clone().unwrap_or((State::Compiling, SystemTime::now()));
             let version = self.version_of(wanted).cloned();
@@ -433,7 +402,7 @@ impl Keeper {
 
 fn differs(old: &Table, new: &Table) -> bool {
     let same = |a: &Entry, b: &Entry| {
-        // Two versions of one digest may run on different engines.
+        // Two versions with one digest may run on different engines.
         let version = |entry: &Entry| entry.version.as_ref().map(Arc::as_ptr);
         a.state == b.state && a.file == b.file && version(a) == version(b)
     };

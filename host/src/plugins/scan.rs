@@ -1,16 +1,18 @@
-//! What lies in the plugin directory: names and fingerprints, no contents.
+//! The files in the plugin directory: names and fingerprints, no contents.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A bare file name in the plugin directory.
+/// A file name in the plugin directory, without a path.
 pub type FileName = String;
 
-/// What a file looked like: as long as it stays the same, so does its content.
+/// The metadata of a file. As long as it stays the same, so does the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     real_path: PathBuf,
@@ -25,7 +27,7 @@ impl Fingerprint {
     /// The fingerprint of the file at `path`, symlinks followed.
     ///
     /// # Errors
-    /// When it cannot be looked at or is no regular file.
+    /// When its metadata can't be read, or it isn't a regular file.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let real_path = path.canonicalize()?;
         let meta = fs::metadata(&real_path)?;
@@ -46,7 +48,7 @@ impl Fingerprint {
         }
     }
 
-    /// Whether the content has not been touched for `quiet`, so that nobody is in the middle of writing it.
+    /// Whether the content hasn't changed for `quiet`, so that it is probably not being written.
     pub(super) fn is_quiet(&self, quiet: Duration) -> bool {
         let written = SystemTime::UNIX_EPOCH.checked_add(Duration::new(
             self.modified.0.try_into().unwrap_or(0),
@@ -56,7 +58,7 @@ impl Fingerprint {
     }
 }
 
-/// The `.wasm` files of `dir`; an entry that cannot be looked at carries the reason. A directory that does not exist is empty.
+/// The `.wasm` files in `dir`, each with its fingerprint or the reason why there is none. A missing directory is empty.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -80,13 +82,56 @@ pub(super) fn scan(dir: &Path) -> io::Result<BTreeMap<FileName, Result<Fingerpri
     Ok(files)
 }
 
-/// The part of a plugin's file name that can be a job type; `None` for names that are no plugin's (hidden ones, other endings).
+/// The part of a plugin's file name that can be a job type; `None` for other names (hidden ones, other extensions).
 pub fn stem(name: &str) -> Option<&str> {
     name.strip_suffix(".wasm").filter(|stem| !stem.is_empty() && !stem.starts_with('.'))
 }
 
+/// A file in the plugin directory that looks like a plugin and is never loaded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ignored {
+    /// Its name; bytes that aren't UTF-8 are escaped.
+    pub name: String,
+    /// Why it is ignored.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` serves nothing: {}", self.name, self.reason)
+    }
+}
+
+/// The files in `dir` that look like plugins and are never loaded, by name.
+pub fn ignored(dir: &Path) -> Vec<Ignored> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut ignored: Vec<_> = entries.filter_map(|entry| ignored_name(&entry.file_name())).collect();
+    ignored.sort();
+    ignored
+}
+
+fn ignored_name(name: &OsStr) -> Option<Ignored> {
+    let extension = Path::new(name).extension()?;
+    let reason = if name.as_encoded_bytes().starts_with(b".") {
+        return None;
+    } else if extension == "cwasm" {
+        "native code is never loaded from the plugin directory, only the .wasm it was built from"
+    } else if !extension.eq_ignore_ascii_case("wasm") {
+        return None;
+    } else if name.to_str().is_none() {
+        "its name is not UTF-8; rename it"
+    } else if extension != "wasm" {
+        "its name has to end in `.wasm`, in lower case; rename it"
+    } else {
+        return None;
+    };
+    Some(Ignored { name: name.as_encoded_bytes().escape_ascii().to_string(), reason })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -98,7 +143,22 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_named_like_a_plugin_is_told_as_such() {
+    fn files_that_look_like_plugins_and_are_ignored_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let not_utf8 = OsStr::from_bytes(b"caf\xe9.wasm");
+        for name in ["a.wasm", "b.WASM", "c.cwasm", ".d.WASM", "e.txt", "f"] {
+            fs::write(dir.path().join(name), b"").unwrap();
+        }
+        fs::write(dir.path().join(not_utf8), b"").unwrap();
+        let names: Vec<_> = ignored(dir.path()).into_iter().map(|ignored| ignored.to_string()).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(names[0].starts_with("`b.WASM` serves nothing: its name has to end in `.wasm`"), "{names:?}");
+        assert!(names[1].starts_with("`c.cwasm` serves nothing: native code"), "{names:?}");
+        assert!(names[2].starts_with("`caf\\xe9.wasm` serves nothing: its name is not UTF-8"), "{names:?}");
+    }
+
+    #[test]
+    fn a_directory_named_like_a_plugin_has_a_reason() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("x.wasm")).unwrap();
         fs::write(dir.path().join("y.wasm"), b"").unwrap();

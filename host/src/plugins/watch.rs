@@ -1,4 +1,5 @@
-//! Hints that the plugin directory has changed. Only hints: the registry looks for itself, and looks now and then without any.
+//! Watches the plugin directory for changes. Events are only hints: the registry scans the directory itself, and also
+//! scans it regularly without events.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches `dir`; `hint` is called from a thread of the watcher. Without a watcher (no inotify left) only the regular look remains.
+    /// Watches `dir`; `hint` is called on a thread of the watcher. Without a watcher (no inotify instance left), only the
+    /// regular scans remain.
     pub(super) fn new(dir: PathBuf, hint: impl Fn() + Send + 'static) -> Self {
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             if event.as_ref().map_or(true, is_change) {
@@ -23,7 +25,7 @@ impl Watch {
         });
         let watcher = watcher
             .inspect_err(|error| {
-                tracing::warn!("plugin changes are noticed late, no watch on files is to be had: {error}")
+                tracing::warn!("plugin changes are noticed late, because files cannot be watched: {error}")
             })
             .ok();
         let mut watch = Self { dir, watcher, watched: None };
@@ -31,7 +33,7 @@ impl Watch {
         watch
     }
 
-    /// Sets the watch again where the directory has been removed, replaced or has come into being.
+    /// Renews the watch if the directory has been created, removed or replaced.
     pub(super) fn renew(&mut self) {
         let now = identity(&self.dir);
         let Some(watcher) = self.watcher.as_mut().filter(|_| now != self.watched) else { return };
@@ -46,7 +48,7 @@ fn identity(dir: &Path) -> Option<(u64, u64)> {
     dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Reading a plugin is an event too; taking it for a change would make each look cause the next.
+/// Whether an event is a change. Reading a file is an event too, and would make each scan cause the next.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),

@@ -1,4 +1,4 @@
-//! What `wit/` says, as Rust: generated, and kept out of every other file's sight but the imports'.
+//! The Rust bindings generated from `wit/`.
 
 #![allow(missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
 

@@ -1,8 +1,17 @@
-//! What a guest is called with.
+//! What a guest is called with, and how.
 
 use super::bindings::jobq::handler::types::Job;
 
-/// One attempt of one job, as the guest will see it.
+/// How a plugin is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Through its `handle` function.
+    Handler,
+    /// As a command-line program: payload on stdin, result on stdout.
+    Program,
+}
+
+/// One attempt of one job, as the guest sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The id of the job, the same in every attempt.
@@ -13,7 +22,7 @@ pub struct Call {
     pub payload: String,
     /// The number of this attempt; the first is 1.
     pub attempt: u32,
-    /// Attempts allowed before the job is dead.
+    /// The number of attempts after which the job is dead.
     pub max_attempts: u32,
 }
 

@@ -1,4 +1,4 @@
-//! From the bytes of a file to a component: what is one stays as it is, a core module becomes one, everything else is refused.
+//! Turns the bytes of a file into a component: keeps a component as it is, converts a core module, refuses everything else.
 
 use std::borrow::Cow;
 
@@ -11,48 +11,48 @@ use wit_component::ComponentEncoder;
 
 use super::load_error::LoadError;
 
-/// Characters of a text file, bytes of any other, that are shown to tell what it is.
+/// Characters of a text file, or bytes of any other, that an error message shows.
 const SHOWN: usize = 16;
 
-/// Makes a component of a file.
+/// Turns a file into a component.
 ///
 /// # Errors
 /// When it is neither a component nor a core module that can become one.
 pub fn componentize(wasm: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
     if !wasm.starts_with(b"\0asm") {
-        return Err(stranger(wasm));
+        return Err(not_wasm(wasm));
     }
-    let Outline { form, foreign } = read(wasm)?;
+    let Outline { form, foreign } = outline(wasm)?;
     let wrapped = match form {
         Form::Component => return Ok(Cow::Borrowed(wasm)),
         Form::Handler => wrap(wasm, REACTOR),
         Form::Program => wrap(wasm, COMMAND),
         Form::Neither => Err(LoadError::CoreModule),
     };
-    // What it was built for says more than why that does not fit here.
+    // The host it was built for is a better explanation than the encoder's error.
     wrapped.map(Cow::Owned).map_err(|error| foreign.unwrap_or(error))
 }
 
-/// What there is to see from outside.
+/// What parsing the file shows about it.
 struct Outline {
     form: Form,
-    /// The host it was built for, if that is a known other one.
+    /// The error for a module built for another known host.
     foreign: Option<LoadError>,
 }
 
-/// What a WebAssembly file is.
+/// The kinds of WebAssembly files.
 enum Form {
     Component,
-    /// A core module that wit-bindgen has prepared.
+    /// A core module with the `component-type` section of wit-bindgen.
     Handler,
     /// A core module with a main function.
     Program,
-    /// A core module that nothing can be made of.
+    /// A core module with neither.
     Neither,
 }
 
-/// Walks through the whole file once, so that one that ends too early is seen before anything is compiled.
-fn read(wasm: &[u8]) -> Result<Outline, LoadError> {
+/// Parses the whole file once, so that a truncated file is detected before anything is compiled.
+fn outline(wasm: &[u8]) -> Result<Outline, LoadError> {
     let mut foreign = None;
     let (mut is_component, mut has_world, mut has_start) = (false, false, false);
     for (position, payload) in Parser::new(0).parse_all(wasm).enumerate() {
@@ -61,7 +61,7 @@ fn read(wasm: &[u8]) -> Result<Outline, LoadError> {
             Payload::CustomSection(section) => has_world |= section.name().starts_with("component-type"),
             Payload::ImportSection(imports) if !is_component => {
                 for import in imports.into_imports() {
-                    foreign = foreign.or(stranger_among(import.map_err(unreadable)?.module));
+                    foreign = foreign.or(foreign_host(import.map_err(unreadable)?.module));
                 }
             }
             Payload::ExportSection(exports) if !is_component => {
@@ -81,19 +81,19 @@ fn read(wasm: &[u8]) -> Result<Outline, LoadError> {
     Ok(Outline { form, foreign })
 }
 
-/// Tells which other host a core module wants, by the name of a module that it imports.
-fn stranger_among(module: &str) -> Option<LoadError> {
+/// The error for a core module that another host would run, by the name of a module it imports.
+fn foreign_host(module: &str) -> Option<LoadError> {
     let (world, advice) = match module {
         "env" => (
-            "what Emscripten and bare C leave for JavaScript to fill in",
-            "build it for WASI: wasi-sdk or `clang --target=wasm32-wasi`, and link what is missing",
+            "where Emscripten and freestanding C expect functions from JavaScript",
+            "build it for WASI: wasi-sdk or `clang --target=wasm32-wasi`, and link the missing functions",
         ),
         "wbg" | "__wbindgen_placeholder__" => (
-            "wasm-bindgen's way to JavaScript",
+            "wasm-bindgen's interface to JavaScript",
             "build it with `--target wasm32-wasip2` (or wasip1) instead of wasm32-unknown-unknown",
         ),
-        "go" | "gojs" => ("Go's way to JavaScript", "build it with `GOOS=wasip1` instead of `GOOS=js`"),
-        "wasi_unstable" => ("a preview of WASI before the first", "build it with a toolchain for preview 1 or 0.2"),
+        "go" | "gojs" => ("Go's interface to JavaScript", "build it with `GOOS=wasip1` instead of `GOOS=js`"),
+        "wasi_unstable" => ("a version of WASI before preview 1", "build it with a toolchain for preview 1 or 0.2"),
         "wasix_32v1" | "wasix_64v1" => ("WASIX, which only Wasmer runs", "build it for WASI"),
         _ => return None,
     };
@@ -116,8 +116,8 @@ fn unreadable(error: wasmparser::BinaryReaderError) -> LoadError {
     }
 }
 
-/// Tells what a file is that is no WebAssembly.
-fn stranger(bytes: &[u8]) -> LoadError {
+/// The error for a file that isn't WebAssembly: what it is instead.
+fn not_wasm(bytes: &[u8]) -> LoadError {
     const NATIVE: [&[u8]; 5] = [b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe"];
     if bytes.is_empty() {
         return LoadError::Empty;

@@ -1,7 +1,7 @@
-//! File and line of a guest's code, from the debug information (DWARF) that its file carries.
+//! File and line of a guest's code, from the debug information (DWARF) in its file.
 //!
-//! wasmtime can look them up by itself, but reads everything anew for each frame, on the thread that runs other guests.
-//! Here it is read once a trap, on a thread where it may take its time, and within bounds: the file may be hostile.
+//! wasmtime can look them up too, but it reads everything again for each frame, on a thread that runs other guests.
+//! This module reads it once per trap, on a separate thread and with limits, because the file may be hostile.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,34 +11,34 @@ use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian};
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
 
-/// Debug information beyond this is not looked at. An optimised Rust handler has 0.3 MiB, an unoptimised one 4 MiB.
-const MOST_BYTES: usize = 32 << 20;
+/// Larger debug information is ignored. An optimised Rust handler has 0.3 MiB, an unoptimised one 4 MiB.
+const MAX_BYTES: usize = 32 << 20;
 
-/// The same for the tables of lines: each of their bytes may be a row of 24 in the memory of the host.
-const MOST_LINES: usize = 2 << 20;
+/// Larger line tables are ignored. Each byte may become a row of 24 bytes in the host's memory.
+const MAX_LINES: usize = 2 << 20;
 
-/// How long one trace is looked up; frames that are not reached by then stay without their lines.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the lookup of one trace may take; the remaining frames have no lines.
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The debug information of the one module of a component that has any.
+/// The debug information of the first module of a component that has any.
 pub(super) struct DebugInfo {
-    /// The name of the module, by which frames say where they are.
+    /// The name of the module, as frames refer to it.
     module: Option<String>,
-    /// Where its code begins; DWARF counts from there.
+    /// The offset of its code section, which DWARF addresses are relative to.
     code: u64,
     sections: BTreeMap<String, Vec<u8>>,
-    /// A trap of many guests at once does not take the memory of many look-ups.
+    /// Limits the memory in use when many guests trap at once.
     one_at_a_time: Mutex<()>,
 }
 
-/// Where a frame is in its file.
+/// The position of a frame in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) module: Option<String>,
     pub(super) offset: Option<u64>,
 }
 
-/// A module on the way through a component.
+/// A module while its component is being parsed.
 #[derive(Default)]
 struct Module {
     name: Option<String>,
@@ -47,7 +47,7 @@ struct Module {
 }
 
 impl DebugInfo {
-    /// Takes it out of a component; `None` where there is none, or too much of it.
+    /// Reads it from a component; `None` if there is none or too much.
     pub(super) fn of(component: &[u8]) -> Option<Self> {
         let mut open: Vec<Module> = Vec::new();
         for payload in Parser::new(0).parse_all(component) {
@@ -67,7 +67,7 @@ impl DebugInfo {
                 Payload::End(_) => {
                     let module = open.pop()?;
                     if module.sections.contains_key(".debug_line") {
-                        return module.within_bounds();
+                        return module.within_limits();
                     }
                 }
                 _ => {}
@@ -76,12 +76,12 @@ impl DebugInfo {
         None
     }
 
-    /// The line of the source for each address, `src/lib.rs:12:5`, where it is known; none where nobody wants them any
-    /// more when their turn has come.
+    /// The source location of each address, such as `src/lib.rs:12:5`, if known. Empty if `is_wanted` is false by the time
+    /// this lookup gets its turn.
     ///
-    /// Only the tables of lines are read. The tree of functions would tell which were inlined, but whoever walks it follows
-    /// a hostile file as deep as that likes.
-    pub(super) fn places(&self, addresses: &[Address], is_wanted: impl Fn() -> bool) -> Vec<Option<String>> {
+    /// Only the line tables are read. The function tree would also show inlined functions, but a hostile file can nest
+    /// them without end.
+    pub(super) fn locations(&self, addresses: &[Address], is_wanted: impl Fn() -> bool) -> Vec<Option<String>> {
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_wanted() {
             return Vec::new();
@@ -94,17 +94,17 @@ impl DebugInfo {
         let Ok(context) = Dwarf::load(section).and_then(Context::from_dwarf) else { return Vec::new() };
         let known = |address: &Address| {
             let offset = address.offset.filter(|_| address.module == self.module)?;
-            (started.elapsed() < PATIENCE).then(|| look_up(&context, offset.checked_sub(self.code)?))?
+            (started.elapsed() < LOOKUP_TIMEOUT).then(|| look_up(&context, offset.checked_sub(self.code)?))?
         };
         addresses.iter().map(known).collect()
     }
 }
 
 impl Module {
-    fn within_bounds(self) -> Option<DebugInfo> {
+    fn within_limits(self) -> Option<DebugInfo> {
         let bytes: usize = self.sections.values().map(Vec::len).sum();
         let lines = self.sections.get(".debug_line").map_or(0, Vec::len);
-        if bytes > MOST_BYTES || lines > MOST_LINES {
+        if bytes > MAX_BYTES || lines > MAX_LINES {
             return None;
         }
         let Self { name, code, sections } = self;

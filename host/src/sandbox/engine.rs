@@ -1,4 +1,4 @@
-//! The engines: one for guests whose fuel is counted, one for the others, each with its pool of slots, made when first needed.
+//! The two engines, with and without fuel, each with a pool of slots. Each is created when it is first needed.
 
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -13,14 +13,13 @@ use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmBacktraceDetails,
 };
 
-use super::handles;
 use super::imports;
-use super::limits::Metering;
+use super::limits::{self, Metering};
 use super::memory::TABLE_ELEMENTS;
 use super::state::Host;
 use super::ticker::Ticker;
 
-/// Memories a component may have. QuickJS has two, all others have one.
+/// Memories a component may have. QuickJS has two, other languages have one.
 const MEMORIES: u32 = 4;
 
 /// Tables a component may have.
@@ -29,10 +28,10 @@ const TABLES: u32 = 8;
 /// Core instances a component may have. Python has 14.
 const CORE_INSTANCES: u32 = 32;
 
-/// No 32-bit memory can be larger.
+/// The largest 32-bit memory.
 const LARGEST_MEMORY: usize = 4 << 30;
 
-/// What the sandbox is made for.
+/// What a sandbox is built for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxOptions {
     /// Guests at once, per engine. More wait for a slot.
@@ -41,54 +40,55 @@ pub struct SandboxOptions {
     pub max_memory: usize,
 }
 
-/// Why there is no engine.
+/// Why an engine can't be created.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// The thread that interrupts guests does not start.
+    /// The thread that interrupts guests can't be started.
     #[error("cannot start the thread that interrupts guests: {0}")]
     Ticker(#[source] io::Error),
-    /// WebAssembly cannot run here.
+    /// WebAssembly can't run on this machine.
     #[error("cannot set up WebAssembly: {0}")]
     Setup(String),
 }
 
-/// Where guests run. Cheap to share in an [`Arc`].
+/// Runs guests. Share it in an [`Arc`].
 pub struct Sandbox {
     options: SandboxOptions,
     pub(super) ticker: Ticker,
-    /// Handles that a guest may hold.
+    /// Handles that one guest may hold.
     pub(super) handles: usize,
-    fuel: OnceLock<Pool>,
-    time: OnceLock<Pool>,
-    making: Mutex<()>,
+    fuel: OnceLock<EnginePool>,
+    time: OnceLock<EnginePool>,
+    /// Held while an engine is created.
+    creating: Mutex<()>,
 }
 
-/// One engine with all that is made once for it.
-pub(super) struct Pool {
+/// An engine and everything created once for it.
+pub(super) struct EnginePool {
     pub(super) engine: Engine,
     pub(super) linker: Linker<Host>,
-    /// One permit for each slot, so that the pool itself can never run out.
+    /// One permit for each slot, so that the pool never runs out.
     pub(super) slots: Arc<Semaphore>,
 }
 
 impl Sandbox {
-    /// Makes a sandbox. The engines follow when they are needed.
+    /// Creates a sandbox. Its engines are created when they are needed.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When its thread can't be started.
     pub fn new(options: SandboxOptions) -> Result<Self, EngineError> {
         let slots = options.slots.max(1);
         Ok(Self {
             options: SandboxOptions { slots, max_memory: options.max_memory.min(LARGEST_MEMORY) },
             ticker: Ticker::start().map_err(EngineError::Ticker)?,
-            handles: handles::per_guest(slots),
+            handles: limits::handles_per_guest(slots),
             fuel: OnceLock::new(),
             time: OnceLock::new(),
-            making: Mutex::new(()),
+            creating: Mutex::new(()),
         })
     }
 
-    /// What it was made for.
+    /// The options it was created with.
     pub fn options(&self) -> &SandboxOptions {
         &self.options
     }
@@ -96,22 +96,22 @@ impl Sandbox {
     /// The engine to compile for.
     ///
     /// # Errors
-    /// When WebAssembly cannot run here.
+    /// When WebAssembly can't run on this machine.
     pub fn engine(&self, metering: Metering) -> Result<&Engine, EngineError> {
         Ok(&self.pool(metering)?.engine)
     }
 
-    /// Names everything that compiled code depends on besides its source: code compiled under one hash runs where the hash is the same.
+    /// A hash of everything that compiled code depends on besides its source. Code runs on an engine with the same hash.
     ///
     /// # Errors
-    /// When WebAssembly cannot run here.
+    /// When WebAssembly can't run on this machine.
     pub fn settings_hash(&self, metering: Metering) -> Result<String, EngineError> {
         let mut hasher = Stable(Sha256::new());
         self.engine(metering)?.precompile_compatibility_hash().hash(&mut hasher);
         Ok(hex::encode(&hasher.0.finalize()[..8]))
     }
 
-    pub(super) fn pool(&self, metering: Metering) -> Result<&Pool, EngineError> {
+    pub(super) fn pool(&self, metering: Metering) -> Result<&EnginePool, EngineError> {
         let cell = match metering {
             Metering::Fuel => &self.fuel,
             Metering::Time => &self.time,
@@ -119,17 +119,17 @@ impl Sandbox {
         if let Some(pool) = cell.get() {
             return Ok(pool);
         }
-        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = cell.get() {
             return Ok(pool);
         }
-        let pool = Pool::new(&self.options, metering)?;
+        let pool = EnginePool::new(&self.options, metering)?;
         self.ticker.add(&pool.engine);
         Ok(cell.get_or_init(|| pool))
     }
 }
 
-impl Pool {
+impl EnginePool {
     fn new(options: &SandboxOptions, metering: Metering) -> Result<Self, EngineError> {
         let engine = engine(options, metering)?;
         let linker = imports::linker(&engine).map_err(setup)?;
@@ -137,26 +137,26 @@ impl Pool {
     }
 }
 
-/// How much address space a memory is given. Less makes guests slower, up to 9 %, and creating them 5 times.
+/// How address space is reserved for memories. With less of it guests run up to 9 % slower, and start up to 5 times slower.
 #[derive(Clone, Copy, Debug)]
-enum Space {
-    /// 4 GiB for each memory of the pool: no access needs a bounds check.
-    Ample,
+enum Reservation {
+    /// 4 GiB for each memory of the pool, so that no access needs a bounds check.
+    Full,
     /// As much as a memory may grow to.
-    Tight,
-    /// No pool: each memory is mapped when it comes into being.
+    Minimal,
+    /// No pool: each memory is mapped when it is created.
     OnDemand,
 }
 
 fn engine(options: &SandboxOptions, metering: Metering) -> Result<Engine, EngineError> {
     let mut last = None;
-    for space in [Space::Ample, Space::Tight, Space::OnDemand] {
-        match Engine::new(&config(options, metering, space)) {
+    for reservation in [Reservation::Full, Reservation::Minimal, Reservation::OnDemand] {
+        match Engine::new(&config(options, metering, reservation)) {
             Ok(engine) => return Ok(engine),
             Err(error) => {
                 tracing::warn!(
                     slots = options.slots,
-                    "cannot reserve address space for guests ({space:?}): {error:#}; they will run slower. \
+                    "cannot reserve address space for guests ({reservation:?}): {error:#}; they will run slower. \
                      Raise the limit of virtual memory (`ulimit -v`, RLIMIT_AS) or lower `worker.concurrency`"
                 );
                 last = Some(error);
@@ -166,7 +166,7 @@ fn engine(options: &SandboxOptions, metering: Metering) -> Result<Engine, Engine
     Err(last.map_or_else(|| EngineError::Setup("no configuration".into()), setup))
 }
 
-fn config(options: &SandboxOptions, metering: Metering, space: Space) -> Config {
+fn config(options: &SandboxOptions, metering: Metering, reservation: Reservation) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -181,17 +181,17 @@ fn config(options: &SandboxOptions, metering: Metering, space: Space) -> Config 
         .max_wasm_stack(512 << 10)
         .async_stack_size(2 << 20)
         .memory_init_cow(true);
-    if !matches!(space, Space::Ample) {
+    if !matches!(reservation, Reservation::Full) {
         config.memory_reservation(options.max_memory as u64).memory_guard_size(64 << 10);
     }
-    config.allocation_strategy(match space {
-        Space::OnDemand => InstanceAllocationStrategy::OnDemand,
-        Space::Ample | Space::Tight => InstanceAllocationStrategy::Pooling(pooling(options)),
+    config.allocation_strategy(match reservation {
+        Reservation::OnDemand => InstanceAllocationStrategy::OnDemand,
+        Reservation::Full | Reservation::Minimal => InstanceAllocationStrategy::Pooling(pooling(options)),
     });
     config
 }
 
-/// Every total is the number of slots times the most a component may have, so that who has a slot has all it needs.
+/// Every total is the number of slots times the maximum per component, so that a guest with a slot has all it needs.
 fn pooling(options: &SandboxOptions) -> PoolingAllocationConfig {
     let slots = options.slots;
     let scan = PoolingAllocationConfig::is_pagemap_scan_available() && !swap_in_use();
@@ -216,7 +216,8 @@ fn pooling(options: &SandboxOptions) -> PoolingAllocationConfig {
     pool
 }
 
-/// wasmtime 48 does not reset dirty pages that were swapped out when it scans for them (fixed in 50): a guest could read another's.
+/// Whether the machine swaps. wasmtime 48 doesn't reset dirty pages that were swapped out if it scans for them (fixed in
+/// 50), and a guest could read another one's data.
 fn swap_in_use() -> bool {
     std::fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1)
 }
@@ -225,7 +226,7 @@ fn setup(error: wasmtime::Error) -> EngineError {
     EngineError::Setup(format!("{error:#}"))
 }
 
-/// The hash of the standard library may change with every release, this one not.
+/// A hasher with the same result in every Rust release, unlike that of the standard library.
 struct Stable(Sha256);
 
 impl Hasher for Stable {
@@ -235,5 +236,22 @@ impl Hasher for Stable {
 
     fn finish(&self) -> u64 {
         0
+    }
+}
+
+/// The lock file of this build.
+const LOCK: &str = include_str!("../../../Cargo.lock");
+
+/// The version of wasmtime in this build.
+pub fn wasmtime_version() -> &'static str {
+    let package = LOCK.split("name = \"wasmtime\"\nversion = \"").nth(1);
+    package.and_then(|rest| rest.split('"').next()).unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_wasmtime_version_is_that_of_the_lock_file() {
+        assert!(super::wasmtime_version().starts_with("48."), "{}", super::wasmtime_version());
     }
 }

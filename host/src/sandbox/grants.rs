@@ -1,4 +1,4 @@
-//! What a guest is given besides its job. Everything else is denied.
+//! What a guest may use besides its job. Everything else is denied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::origin::HttpGrant;
 use super::secrets::Secrets;
 
-/// What one job type is granted. The default is nothing.
+/// The grants of one job type. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Environment variables.
     pub env: BTreeMap<String, String>,
-    /// Environment variables whose values nobody but the guest sees.
+    /// Environment variables whose values only the guest sees.
     pub secrets: Secrets,
     /// Directories.
     pub dirs: Vec<DirGrant>,

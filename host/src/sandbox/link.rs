@@ -1,4 +1,4 @@
-//! From a compiled component to a plugin: are its imports there, its exports the right ones, its needs within bounds?
+//! From a compiled component to a plugin: checks its imports, its exports and the memory it starts with.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use super::load_error::LoadError;
 use super::plugin::{Entry, Linked, Plugin};
 use super::state::Host;
 
-/// What all names of the contract begin with.
+/// The prefix of all names of the contract.
 const CONTRACT: &str = "jobq:handler/";
 
-/// What follows the name of an interface in every version of the contract that is served.
+/// The versions of the contract that are served.
 const SERVED: &str = "@0.1.";
 
 /// Bytes of a page of memory.
 const PAGE: u64 = 64 << 10;
 
 impl Sandbox {
-    /// Checks the imports and exports of a component and links it. No guest code runs. `wasm` is what it was compiled
-    /// from: traps tell lines of the source where that has debug information.
+    /// Checks the imports and exports of a component and links it. No guest code runs. `wasm` is the component before it
+    /// was compiled; if it has debug information, traps show source lines.
     ///
     /// # Errors
-    /// When it is not a handler or program that this host can run.
+    /// When it isn't a handler or program that this host can run.
     pub fn link(&self, component: &Component, wasm: &[u8], metering: Metering) -> Result<Plugin, LoadError> {
         let pool = self.pool(metering)?;
         let (imports, exports) = names(component);
@@ -40,15 +40,15 @@ impl Sandbox {
             return Err(LoadError::Memory { minimum: minimum_memory, limit });
         }
         let linked = pool.linker.instantiate_pre(component).map_err(|error| wrong_import(&error, &imports))?;
-        let entry = enter(linked, exports)?;
+        let entry = entry(linked, exports)?;
         let (engine, slots) = (pool.engine.clone(), Arc::clone(&pool.slots));
         let debug_info = DebugInfo::of(wasm).map(Arc::new);
         Ok(Plugin::new(Linked { entry, metering, engine, slots, imports, minimum_memory, debug_info }))
     }
 }
 
-fn enter(linked: InstancePre<Host>, exports: Vec<String>) -> Result<Entry, LoadError> {
-    let find = |start: &str| exports.iter().find(|name| name.starts_with(start));
+fn entry(linked: InstancePre<Host>, exports: Vec<String>) -> Result<Entry, LoadError> {
+    let find = |prefix: &str| exports.iter().find(|name| name.starts_with(prefix));
     let (name, entry) = if let Some(name) = find("jobq:handler/handler@") {
         (
             name,
@@ -70,29 +70,29 @@ fn enter(linked: InstancePre<Host>, exports: Vec<String>) -> Result<Entry, LoadE
     })
 }
 
-/// wasmtime itself looks at the type of an export only when it is called.
-fn check_type<Arguments, Answer>(linked: &InstancePre<Host>, interface: &str, function: &str) -> wasmtime::Result<()>
+/// Checks the type of an export now; wasmtime checks it only when it is called.
+fn check_type<Arguments, Return>(linked: &InstancePre<Host>, interface: &str, function: &str) -> wasmtime::Result<()>
 where
     Arguments: ComponentNamedList + Lower,
-    Answer: ComponentNamedList + Lift,
+    Return: ComponentNamedList + Lift,
 {
-    let (engine, shape) = (linked.engine(), linked.component().component_type());
-    let Some(ComponentItem::ComponentInstance(interface)) = shape.get_export(engine, interface).map(|item| item.ty)
-    else {
-        wasmtime::bail!("it is no interface");
+    let (engine, component_type) = (linked.engine(), linked.component().component_type());
+    let export = component_type.get_export(engine, interface).map(|item| item.ty);
+    let Some(ComponentItem::ComponentInstance(interface)) = export else {
+        wasmtime::bail!("it is not an interface");
     };
     let Some(ComponentItem::ComponentFunc(found)) = interface.get_export(engine, function).map(|item| item.ty) else {
         wasmtime::bail!("it has no function `{function}`");
     };
     found
-        .typecheck::<Arguments, Answer>(&linked.instance_type())
+        .typecheck::<Arguments, Return>(&linked.instance_type())
         .map_err(|error| error.context(format!("`{function}`")))
 }
 
 fn names(component: &Component) -> (Vec<String>, Vec<String>) {
-    let (engine, shape) = (component.engine(), component.component_type());
-    let imports = shape.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let exports = shape.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    let (engine, component_type) = (component.engine(), component.component_type());
+    let imports = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
     (imports, exports)
 }
 

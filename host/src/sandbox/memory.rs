@@ -1,24 +1,28 @@
-//! Memory of one attempt: all its memories and tables together, in bytes.
+//! The memory limit of one attempt: all its memories and tables together, in bytes.
 
 use bytesize::ByteSize;
 use wasmtime::ResourceLimiter;
 
+use super::host_shortage::is_shortage;
+
 /// Elements a table may have. StarlingMonkey has 7,700.
 pub(super) const TABLE_ELEMENTS: usize = 20_000;
 
-/// What an element of a table takes.
+/// Bytes of a table element.
 const ELEMENT: usize = size_of::<usize>();
 
-/// Adds up what a guest holds and refuses what goes over the limit.
+/// Adds up what a guest holds, and refuses growth beyond the limit.
 ///
-/// A growth that is allowed here and fails all the same stays counted: wasmtime reports such failures also for growths
-/// it never asked about, so taking them back would let a guest talk its account down.
+/// A growth that is allowed here and then fails stays counted. wasmtime also reports failures of growths that it never
+/// asked about, so subtracting them would let a guest lower its count.
 #[derive(Debug)]
 pub(super) struct Memory {
     limit: usize,
     held: usize,
     peak: usize,
     refused: Option<Refused>,
+    /// The first growth within the limit that the system refused.
+    refused_by_host: Option<String>,
 }
 
 /// The first growth that was refused.
@@ -30,15 +34,15 @@ enum Refused {
 
 impl Memory {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, held: 0, peak: 0, refused: None }
+        Self { limit, held: 0, peak: 0, refused: None, refused_by_host: None }
     }
 
-    /// The most it held at once.
+    /// The most that was held at once.
     pub(super) fn peak(&self) -> u64 {
         self.peak as u64
     }
 
-    /// Tells what was refused, if anything was.
+    /// Why the limit refused a growth, if it did.
     pub(super) fn refusal(&self) -> Option<String> {
         Some(match self.refused? {
             Refused::Bytes { held, wanted } => {
@@ -46,9 +50,20 @@ impl Memory {
                 format!("it held {held} of its memory limit of {limit} and asked for {wanted} more")
             }
             Refused::Table { elements } => {
-                format!("it asked for a table of {elements} elements, more than the {TABLE_ELEMENTS} any may have")
+                format!("it asked for a table of {elements} elements, more than the maximum of {TABLE_ELEMENTS}")
             }
         })
+    }
+
+    /// Why the system refused a growth within the limit, if it did.
+    pub(super) fn host_refusal(&self) -> Option<&str> {
+        self.refused_by_host.as_deref()
+    }
+
+    fn note_failure(&mut self, error: &wasmtime::Error) {
+        if is_shortage(error.as_ref()) {
+            self.refused_by_host.get_or_insert_with(|| format!("{error:#}"));
+        }
     }
 
     fn grow(&mut self, by: usize) -> bool {
@@ -63,19 +78,29 @@ impl Memory {
     }
 }
 
-/// A refused growth is an answer the guest can live with: `memory.grow` says -1, `malloc` says null.
+/// A guest survives a refused growth: `memory.grow` returns -1, `malloc` returns null.
 impl ResourceLimiter for Memory {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         Ok(fits(desired, maximum) && self.grow(desired.saturating_sub(current)))
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // Here the maximum is the smaller of the guest's own and that of the pool.
+        // This maximum is the smaller of the guest's own and that of the pool.
         if desired > TABLE_ELEMENTS && fits(TABLE_ELEMENTS, maximum) {
             self.refused.get_or_insert(Refused::Table { elements: desired });
             return Ok(false);
         }
         Ok(fits(desired, maximum) && self.grow(desired.saturating_sub(current).saturating_mul(ELEMENT)))
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.note_failure(&error);
+        Ok(())
+    }
+
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.note_failure(&error);
+        Ok(())
     }
 
     fn instances(&self) -> usize {
@@ -91,7 +116,7 @@ impl ResourceLimiter for Memory {
     }
 }
 
-/// Whether it is within the bounds that the guest has set for itself.
+/// Whether it is within the maximum that the guest itself declared.
 fn fits(desired: usize, maximum: Option<usize>) -> bool {
     maximum.is_none_or(|maximum| desired <= maximum)
 }

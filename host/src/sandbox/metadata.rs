@@ -1,19 +1,19 @@
-//! What a file tells of itself without being run: its form, the tools that made it, the names it has kept for traces.
+//! What can be read from a `.wasm` without running it: its form, the tools that produced it, the names it has for traces.
 
 use std::collections::BTreeSet;
 
 use wasmparser::{BinaryReader, Encoding, Parser, Payload, ProducersSectionReader};
 
-/// What a WebAssembly file is as a file.
+/// The form of a WebAssembly file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A component.
     Component,
-    /// A core module, of which a component is made when it is loaded.
+    /// A core module, which becomes a component when it is loaded.
     CoreModule,
 }
 
-/// A tool that had a hand in a file, as the file's `producers` sections name it.
+/// A tool that produced the file, from its `producers` sections.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tool {
     /// `language`, `processed-by` or `sdk`.
@@ -24,21 +24,21 @@ pub struct Tool {
     pub version: String,
 }
 
-/// What a file tells of itself.
+/// The metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Component or core module.
     pub form: Form,
-    /// What made it, each once.
+    /// The tools that produced it, each once.
     pub tools: BTreeSet<Tool>,
-    /// Whether frames of a trace have the names of functions.
+    /// Whether stack frames show function names.
     pub has_names: bool,
-    /// Whether frames of a trace have file and line.
+    /// Whether stack frames show file and line.
     pub has_lines: bool,
 }
 
 impl Metadata {
-    /// Reads a file as far as it is WebAssembly; of another one nothing is known.
+    /// Reads a file as far as it is valid WebAssembly; `None` if it isn't WebAssembly at all.
     pub fn of(wasm: &[u8]) -> Option<Self> {
         let mut found = Self { form: Form::CoreModule, tools: BTreeSet::new(), has_names: false, has_lines: false };
         for (position, payload) in Parser::new(0).parse_all(wasm).enumerate() {

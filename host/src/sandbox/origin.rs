@@ -1,4 +1,4 @@
-//! Origins of outgoing requests, `scheme://host[:port]`: where one request goes, and where those of a type may go.
+//! Origins of outgoing requests, `scheme://host[:port]`: that of one request, and those that a type is granted.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,33 +6,33 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use http::Uri;
 use thiserror::Error;
 
-/// The longest name that DNS knows.
+/// The longest DNS name.
 const LONGEST_NAME: usize = 253;
 
-/// Why a text is no origin; displays as what to do about it.
+/// Why a text isn't an origin; displays as what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OriginError {
-    /// There is no `://` in it.
-    #[error("begin it with https:// or http://")]
+    /// It has no `://`.
+    #[error("start it with https:// or http://")]
     NoScheme,
     /// Neither `http` nor `https`.
-    #[error("the scheme is https or http")]
+    #[error("the scheme must be https or http")]
     Scheme,
-    /// There is more in it than an origin.
-    #[error("leave out user, path and query: a whole host is granted")]
-    NotAlone,
-    /// What stands behind the colon.
-    #[error("a port is a number from 1 to 65535")]
+    /// It has more parts than an origin.
+    #[error("leave out user, path and query; grants apply to a whole host")]
+    ExtraParts,
+    /// The port is invalid.
+    #[error("the port must be a number from 1 to 65535")]
     Port,
-    /// What stands before it.
-    #[error("the host is a name in ASCII, an IPv4 address, or an IPv6 address in []")]
+    /// The host is invalid.
+    #[error("the host must be an ASCII name, an IPv4 address, or an IPv6 address in []")]
     Host,
-    /// Resolvers take `2130706433`, `127.1` and `0x7f.0.0.1` for addresses, so they cannot be names.
-    #[error("an IPv4 address is four decimal numbers, such as 192.0.2.1")]
+    /// Resolvers treat `2130706433`, `127.1` and `0x7f.0.0.1` as addresses, so they aren't accepted as names.
+    #[error("write an IPv4 address as four decimal numbers, such as 192.0.2.1")]
     Number,
 }
 
-/// How a host is spoken to.
+/// The scheme of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Http,
@@ -63,7 +63,7 @@ impl Scheme {
     }
 }
 
-/// A name, in lower case and without the dot at its end, or an address.
+/// A name, in lower case and without a trailing dot, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     Name(String),
@@ -88,7 +88,7 @@ impl Host {
         Ok(Self::Name(name))
     }
 
-    /// Whether this is the name that always means this machine.
+    /// Whether this is `localhost`, which always means this machine.
     pub(super) fn is_localhost(&self) -> bool {
         matches!(self, Self::Name(name) if name == "localhost")
     }
@@ -109,13 +109,13 @@ fn is_label(label: &str) -> bool {
         && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// A last part that makes the whole an IPv4 address in the eyes of a resolver.
+/// Whether a resolver treats a name with this last label as an IPv4 address.
 fn is_number(label: &str) -> bool {
     label.bytes().all(|byte| byte.is_ascii_digit())
         || label.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Where one request goes.
+/// The origin of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) scheme: Scheme,
@@ -124,12 +124,12 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Where a request for `uri` goes. One that carries a user is refused: `http://granted@elsewhere` looks like another than it is.
+    /// The origin of `uri`. A user in it is refused, because `http://granted@elsewhere` goes elsewhere.
     pub(super) fn of(uri: &Uri) -> Result<Self, OriginError> {
         let scheme = Scheme::parse(uri.scheme_str().ok_or(OriginError::NoScheme)?)?;
         let authority = uri.authority().ok_or(OriginError::Host)?.as_str();
         if authority.contains('@') {
-            return Err(OriginError::NotAlone);
+            return Err(OriginError::ExtraParts);
         }
         let (host, port) = split(authority);
         Self::new(scheme, Host::parse(host)?, port)
@@ -139,7 +139,7 @@ impl Origin {
         Ok(Self { scheme, host, port: port_of(scheme, port)? })
     }
 
-    /// Host and port, as they stand in the `Host` header.
+    /// Host and port as in the `Host` header.
     pub(super) fn authority(&self) -> String {
         match self.port {
             port if port == self.scheme.port() => self.host.to_string(),
@@ -154,7 +154,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The host and what follows the colon after it; colons within `[]` belong to an IPv6 address.
+/// Splits host and port; colons inside `[]` belong to an IPv6 address.
 fn split(authority: &str) -> (&str, Option<&str>) {
     match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => (&authority[..colon], Some(&authority[colon + 1..])),
@@ -168,7 +168,7 @@ fn port_of(scheme: Scheme, written: Option<&str>) -> Result<u16, OriginError> {
     text.parse().ok().filter(|port| digits && *port > 0).ok_or(OriginError::Port)
 }
 
-/// Where requests may go: one origin, or every host below a domain. Scheme and port are exact.
+/// A granted origin, or every host below a domain. Scheme and port must match exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpGrant {
     scheme: Scheme,
@@ -179,20 +179,20 @@ pub struct HttpGrant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
     One(Host),
-    /// A domain with the dot in front: `.example.com` is not itself among them.
+    /// A domain with a leading dot: `.example.com` doesn't include `example.com` itself.
     Below(String),
 }
 
 impl HttpGrant {
-    /// Reads `scheme://host[:port]`, with `*.` allowed in front of a name.
+    /// Parses `scheme://host[:port]`. The host may start with `*.`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When it is anything else.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         let (scheme, authority) = text.split_once("://").ok_or(OriginError::NoScheme)?;
         let scheme = Scheme::parse(scheme)?;
         if authority.contains(['/', '?', '#', '@']) {
-            return Err(OriginError::NotAlone);
+            return Err(OriginError::ExtraParts);
         }
         let (host, port) = split(authority);
         let hosts = match host.strip_prefix("*.").map(Host::parse) {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_for_its_own_scheme_host_and_port() {
+    fn a_grant_allows_its_own_scheme_host_and_port() {
         for (grant, uri) in [
             ("https://api.example.com", "https://api.example.com"),
             ("https://api.example.com", "https://API.Example.COM:443/a/path?and=query"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_for_no_other() {
+    fn a_grant_allows_no_other_origin() {
         for (grant, uri) in [
             ("https://api.example.com", "http://api.example.com"),
             ("https://api.example.com", "http://api.example.com:443"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_resolvers_take_for_an_address_is_no_name() {
+    fn names_that_resolvers_read_as_addresses_are_refused() {
         for text in ["http://2130706433", "http://0x7f.1", "http://127.1", "http://1.2.3.4.5", "http://256.1.1.1"] {
             assert_eq!(HttpGrant::parse(text), Err(OriginError::Number), "{text}");
         }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_as_it_was_meant() {
+    fn a_grant_displays_as_it_was_written() {
         for text in ["https://api.example.com", "http://*.example.com:81", "http://[::1]:9000", "https://10.0.0.1"] {
             assert_eq!(HttpGrant::parse(text).expect("a grant").to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! A component that has been checked and linked: what it is, and how it is entered.
+//! A component that has been checked and linked: what it imports, and how to enter it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,12 @@ use wasmtime::{Engine, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 use super::bindings::JobHandlerPre;
-use super::bindings::jobq::handler::types::{Job, JobError};
+use super::bindings::jobq::handler::types::Job;
+use super::call::Kind;
 use super::debug_info::DebugInfo;
+use super::guest_outcome::GuestReturn;
 use super::limits::Metering;
 use super::state::Host;
-
-/// How a plugin is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// By its `handle` function.
-    Handler,
-    /// As a command-line program: payload on stdin, result on stdout.
-    Program,
-}
 
 /// A component that can run. Cheap to clone.
 #[derive(Clone)]
@@ -33,11 +26,11 @@ pub struct Plugin(Arc<Linked>);
 pub struct Interface {
     /// Its name, such as `wasi:clocks/wall-clock@0.2.6`.
     pub name: String,
-    /// The functions of it that the plugin wants, in its own order.
+    /// The functions that the plugin imports from it, in the plugin's order.
     pub functions: Vec<String>,
 }
 
-/// What there is to know about it.
+/// Everything known about a plugin.
 pub(super) struct Linked {
     pub(super) entry: Entry,
     pub(super) metering: Metering,
@@ -48,16 +41,10 @@ pub(super) struct Linked {
     pub(super) debug_info: Option<Arc<DebugInfo>>,
 }
 
-/// Where guest code begins.
+/// The entry point of the guest.
 pub(super) enum Entry {
     Handler(JobHandlerPre<Host>),
     Program(CommandPre<Host>),
-}
-
-/// What a guest said when it came back by itself.
-pub(super) enum Answer {
-    Handler(Result<String, JobError>),
-    Program(Result<(), ()>),
 }
 
 impl Plugin {
@@ -78,15 +65,15 @@ impl Plugin {
         self.0.metering
     }
 
-    /// What it imports, by name, in its own order.
+    /// The names of its imports, in its own order.
     pub fn imports(&self) -> &[String] {
         &self.0.imports
     }
 
-    /// What it imports, with the functions.
+    /// Its imports with their functions.
     pub fn interfaces(&self) -> Vec<Interface> {
         let (engine, component) = (self.engine(), self.instance_pre().component());
-        let shape = component.component_type();
+        let component_type = component.component_type();
         let interface = |name: &str, item: ComponentItem| {
             let functions = match item {
                 ComponentItem::ComponentInstance(interface) => {
@@ -98,14 +85,14 @@ impl Plugin {
             };
             Interface { name: name.to_owned(), functions }
         };
-        shape.imports(engine).map(|(name, item)| interface(name, item.ty)).collect()
+        component_type.imports(engine).map(|(name, item)| interface(name, item.ty)).collect()
     }
 
     /// The version of the contract it was built for, such as `0.1.0`; `None` for a program that imports none of it.
     pub fn contract(&self) -> Option<String> {
-        let component = self.instance_pre().component();
-        let shape = component.component_type();
-        let names = shape.exports(self.engine()).map(|(name, _)| name).chain(self.imports().iter().map(String::as_str));
+        let component_type = self.instance_pre().component().component_type();
+        let exports = component_type.exports(self.engine()).map(|(name, _)| name);
+        let names = exports.chain(self.imports().iter().map(String::as_str));
         let mut versions = names.filter_map(|name| name.strip_prefix("jobq:handler/")?.split_once('@'));
         versions.next().map(|(_, version)| version.to_owned())
     }
@@ -117,7 +104,7 @@ impl Plugin {
         }
     }
 
-    /// The largest memory it begins with, in bytes. A smaller limit ends every attempt as out of memory.
+    /// Its largest initial memory, in bytes. With a smaller limit every attempt ends as out of memory.
     pub fn minimum_memory(&self) -> u64 {
         self.0.minimum_memory
     }
@@ -134,16 +121,16 @@ impl Plugin {
         &self.0.slots
     }
 
-    /// Runs guest code: its start functions, then its entry. `job` is what a handler is given.
-    pub(super) async fn enter(&self, store: &mut Store<Host>, job: Option<&Job>) -> wasmtime::Result<Answer> {
+    /// Runs guest code: its start functions, then its entry point. Handlers need `job`.
+    pub(super) async fn enter(&self, store: &mut Store<Host>, job: Option<&Job>) -> wasmtime::Result<GuestReturn> {
         match (&self.0.entry, job) {
             (Entry::Handler(handler), Some(job)) => {
                 let instance = handler.instantiate_async(&mut *store).await?;
-                instance.jobq_handler_handler().call_handle(store, job).await.map(Answer::Handler)
+                instance.jobq_handler_handler().call_handle(store, job).await.map(GuestReturn::Handler)
             }
             (Entry::Program(program), _) => {
                 let instance = program.instantiate_async(&mut *store).await?;
-                instance.wasi_cli_run().call_run(store).await.map(Answer::Program)
+                instance.wasi_cli_run().call_run(store).await.map(GuestReturn::Program)
             }
             (Entry::Handler(_), None) => wasmtime::bail!("a handler needs a job"),
         }

@@ -4,99 +4,98 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wasmtime::{Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
+use wasmtime::{Store, StoreContextMut, UpdateDeadline};
 
-use super::bindings::jobq::handler::types::{DelayedRetry, JobError};
+use super::attempt_handle::AttemptHandle;
 use super::call::Call;
-use super::end::{Cut, Ended};
 use super::engine::Sandbox;
-use super::follow_ups::{self, FollowUps, Gate};
+use super::follow_ups::{self, FollowUpGate, FollowUps};
 use super::grants::Grants;
-use super::guest_outcome::{GuestOutcome, Report};
+use super::guest_outcome::{AttemptReport, EndedAttempt, GuestOutcome, GuestReturn, Interrupt};
 use super::limits::{Limits, Metering};
 use super::output::Output;
-use super::plugin::{Answer, Plugin};
-use super::secrets::Secrets;
+use super::plugin::Plugin;
 use super::state::Host;
-use super::tap::Tap;
 use super::trace;
 use super::wasi;
 
-/// How much later than its deadline a guest is left alone if no tick has reached it: it waits inside the host then.
+/// How long after its deadline a guest is stopped if no tick has reached it because it waits inside the host.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// A time limit beyond this is none.
-const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// A longer time limit is treated as this one.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// What a guest may have copied into the host by one call besides its result: follow-ups are the largest.
-const COPY: usize = follow_ups::MAX_BYTES + (64 << 10);
+/// Bytes that one call of a guest may copy into the host, apart from its result. Follow-ups are the largest.
+const MAX_COPY: usize = follow_ups::MAX_BYTES + (64 << 10);
 
 impl Sandbox {
-    /// Runs one attempt on a fresh instance and tells how it ended. Waits for a free slot first; the clock starts after that.
+    /// Runs one attempt on a fresh instance and reports how it ended. Waits for a free slot first; the clock starts after that.
     ///
-    /// The guest runs inside this future and is gone when it is dropped.
+    /// The guest runs inside this future and is gone when the future is dropped.
     pub async fn run(
         &self,
         plugin: &Plugin,
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
-        let Some(_slot) = slot(plugin, &tap).await else { return Report::unstarted(GuestOutcome::Stopped) };
+    ) -> AttemptReport {
+        let Some(_slot) = slot(plugin, &handle).await else {
+            return AttemptReport::not_started(GuestOutcome::Stopped);
+        };
         let _ticking = self.ticker.wake();
         let start = Instant::now();
-        let deadline = start + limits.timeout.min(FOREVER);
-        let output = Arc::new(Output::new(plugin.kind(), limits, grants.secrets.clone(), tap));
-        let gate = Gate::new(call.job_type.clone(), grants, follow_ups);
-        let (wasi, job) = wasi::of(plugin.kind(), call, grants, &output);
-        let wasi = match within(deadline, output.tap(), pin!(wasi::with_dirs(wasi, &grants.dirs))).await {
+        let deadline = start + limits.timeout.min(LONGEST_TIMEOUT);
+        let output = Arc::new(Output::new(plugin.kind(), limits, grants.secrets.clone(), handle));
+        let gate = FollowUpGate::new(call.job_type.clone(), grants, follow_ups);
+        let (wasi, job) = wasi::builder(plugin.kind(), call, grants, &output);
+        let wasi = match until(deadline, output.handle(), pin!(wasi::open_dirs(wasi, &grants.dirs))).await {
             Ok(Ok(wasi)) => wasi,
-            Ok(Err(message)) => return Report::unstarted(GuestOutcome::Failed { message, after: None }),
-            Err(cut) => return Report::unstarted(cut.while_opening_dirs()),
+            Ok(Err(outcome)) => return AttemptReport::not_started(outcome),
+            Err(interrupt) => return AttemptReport::not_started(interrupt.while_opening_dirs()),
         };
         let host = Host::new(wasi, self.handles, limits, grants, Arc::clone(&output), gate, deadline);
         let mut store = store(plugin, host, limits);
-        let end = {
+        let result = {
             let run = pin!(plugin.enter(&mut store, job.as_ref()));
-            within(deadline + GRACE, output.tap(), run).await.unwrap_or_else(|cut| Err(cut.into()))
+            until(deadline + GRACE, output.handle(), run).await.unwrap_or_else(|interrupt| Err(interrupt.into()))
         };
-        let end = end.map(|answer| redacted(answer, &grants.secrets));
+        let result = result.map(|returned| returned.redacted(&grants.secrets));
         let duration = start.elapsed();
-        let frames = match &end {
+        let frames = match &result {
             Ok(_) => String::new(),
-            Err(error) => trace::frames(error, plugin.debug_info(), output.tap()).await,
+            Err(error) => trace::frames(error, plugin.debug_info(), output.handle()).await,
         };
-        report(plugin, limits, duration, &store, &output, end, &frames)
+        report(plugin, limits, duration, &store, &output, result, &frames)
     }
 }
 
-/// Waits for a slot, or for somebody to lose patience.
-async fn slot<'a>(plugin: &'a Plugin, tap: &Tap) -> Option<tokio::sync::SemaphorePermit<'a>> {
+/// Waits for a free slot; `None` if the attempt is stopped first.
+async fn slot<'a>(plugin: &'a Plugin, handle: &AttemptHandle) -> Option<tokio::sync::SemaphorePermit<'a>> {
     tokio::select! {
         biased;
-        () = tap.wait_for_stop() => None,
+        () = handle.wait_for_stop() => None,
         slot = plugin.slots().acquire() => slot.ok(),
     }
 }
 
-/// Waits for `work`, which ends by itself, by the clock, or because it is told to. A large future is better pinned than moved here.
-async fn within<T>(end: Instant, tap: &Tap, work: impl Future<Output = T>) -> Result<T, Cut> {
+/// Runs `work` until it ends, the deadline passes or the attempt is stopped. Pin a large future instead of moving it here.
+async fn until<T>(deadline: Instant, handle: &AttemptHandle, work: impl Future<Output = T>) -> Result<T, Interrupt> {
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = tap.wait_for_stop() => Err(Cut::Stopped),
-        () = tokio::time::sleep_until(end.into()) => Err(Cut::Deadline),
+        () = handle.wait_for_stop() => Err(Interrupt::Stopped),
+        () = tokio::time::sleep_until(deadline.into()) => Err(Interrupt::Deadline),
     }
 }
 
 fn store(plugin: &Plugin, host: Host, limits: &Limits) -> Store<Host> {
     let mut store = Store::new(plugin.engine(), host);
     store.limiter(|host| &mut host.memory);
-    store.set_hostcall_fuel(COPY.max(limits.max_result.saturating_add(64 << 10)));
+    store.set_hostcall_fuel(MAX_COPY.max(limits.max_result.saturating_add(64 << 10)));
     if plugin.metering() == Metering::Fuel {
-        // The engine counts fuel, so this cannot fail; if it did, the guest would have none and say so.
+        // Only fails on an engine that counts no fuel; the guest would then end at once as out of fuel.
         _ = store.set_fuel(limits.fuel.unwrap_or(u64::MAX));
     }
     store.set_epoch_deadline(1);
@@ -104,15 +103,15 @@ fn store(plugin: &Plugin, host: Host, limits: &Limits) -> Store<Host> {
     store
 }
 
-/// Called at every tick a guest runs through: ends it, or lets the others have a turn.
+/// Called at every tick that a guest computes through: interrupts it, or yields to other tasks.
 fn on_tick(store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
     let host = store.data();
-    host.output.tap().tick();
-    if host.output.tap().is_stopped() {
-        return Err(Cut::Stopped.into());
+    host.output.handle().tick();
+    if host.output.handle().is_stopped() {
+        return Err(Interrupt::Stopped.into());
     }
     if Instant::now() >= host.deadline {
-        return Err(Cut::Deadline.into());
+        return Err(Interrupt::Deadline.into());
     }
     // The plain `Yield` wakes itself at once and starves the timers and sockets of the runtime.
     Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
@@ -124,46 +123,28 @@ fn report(
     duration: Duration,
     store: &Store<Host>,
     output: &Output,
-    end: wasmtime::Result<Answer>,
+    result: wasmtime::Result<GuestReturn>,
     frames: &str,
-) -> Report {
-    let fuel = if was_cut_while_computing(&end) { None } else { burnt(store, limits) };
-    let memory = &store.data().memory;
-    let outcome = Ended { kind: plugin.kind(), limits, memory, output, frames }.judge(end);
-    output.finish();
+) -> AttemptReport {
+    let is_fuel_known = !result.as_ref().is_err_and(Interrupt::hit_computation);
+    let fuel = if is_fuel_known { fuel_used(store, limits) } else { None };
     let host = store.data();
+    let outcome = EndedAttempt { kind: plugin.kind(), limits, memory: &host.memory, output, frames }.outcome(result);
+    output.finish();
     let failed = !matches!(outcome, GuestOutcome::Completed(_) | GuestOutcome::Snoozed(_) | GuestOutcome::Stopped);
     if matches!(outcome, GuestOutcome::TimedOut(_)) {
-        host.guard.tell_open();
+        host.http.log_open_requests();
     }
-    host.denials.tell(host.gate.job_type(), failed, output);
-    Report { outcome, duration, fuel, peak_memory: memory.peak() }
+    host.denials.log(host.gate.job_type(), failed, output);
+    AttemptReport { outcome, duration, fuel, peak_memory: host.memory.peak() }
 }
 
-/// What a guest answered, without its secrets.
-fn redacted(answer: Answer, secrets: &Secrets) -> Answer {
-    let Answer::Handler(answer) = answer else { return answer };
-    Answer::Handler(answer.map(|result| secrets.redact_result(result)).map_err(|error| match error {
-        JobError::Retry(message) => JobError::Retry(secrets.redact(message)),
-        JobError::RetryAfter(DelayedRetry { message, after_ms }) => {
-            JobError::RetryAfter(DelayedRetry { message: secrets.redact(message), after_ms })
-        }
-        JobError::Fatal(message) => JobError::Fatal(secrets.redact(message)),
-        JobError::Snooze(ms) => JobError::Snooze(ms),
-    }))
-}
-
-fn burnt(store: &Store<Host>, limits: &Limits) -> Option<u64> {
+fn fuel_used(store: &Store<Host>, limits: &Limits) -> Option<u64> {
     Some(limits.fuel?.saturating_sub(store.get_fuel().ok()?))
 }
 
-/// A guest that is interrupted in the middle of a loop has its fuel in a register, where nobody can read it.
-fn was_cut_while_computing(end: &wasmtime::Result<Answer>) -> bool {
-    end.as_ref().is_err_and(|error| error.is::<Cut>() && error.is::<WasmBacktrace>())
-}
-
-impl Report {
-    fn unstarted(outcome: GuestOutcome) -> Self {
+impl AttemptReport {
+    fn not_started(outcome: GuestOutcome) -> Self {
         Self { outcome, duration: Duration::ZERO, fuel: None, peak_memory: 0 }
     }
 }

@@ -1,27 +1,27 @@
-//! Values that a guest is given and nobody else shall read: in whatever it says, they are replaced by their names.
+//! Values that only the guest may read. In its output they are replaced by their names.
 //!
-//! This keeps a secret out of logs and results by accident. A guest that encodes it, or says half of it, gets it through.
+//! This prevents accidental leaks into logs and results. A guest that encodes a secret, or prints half of it, leaks it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes of the shortest secret. A shorter one would be found, and replaced, in text that has nothing to do with it.
+/// Bytes of the shortest secret. Shorter ones would be found and replaced in unrelated text.
 pub const SHORTEST_SECRET: usize = 8;
 
 /// Bytes of the longest secret.
 pub const LONGEST_SECRET: usize = 8 << 10;
 
-/// The most that a program's own log may tell of the libraries below, as directives of tracing's `EnvFilter`: at finer levels
-/// they write down the arguments of a guest's calls, secrets among them.
+/// The most verbose levels at which a program may log these libraries, as directives for tracing's `EnvFilter`. At lower
+/// levels they log the arguments of a guest's calls, including secrets.
 pub const LOG_BOUNDS: [&str; 2] = ["wasmtime_wasi=info", "wasmtime_wasi_http=info"];
 
-/// A value that does not show itself.
+/// A value that `Debug` doesn't show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps `value`.
+    /// Wraps `value`.
     pub fn new(value: &str) -> Self {
         Self(value.into())
     }
@@ -38,18 +38,18 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secrets of a job type, by the names of the variables that carry them. Cheap to clone, and free where there are none.
+/// The secrets of a job type by the names of their variables. Cheap to clone; costs nothing if there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets(Option<Arc<Known>>);
 
 #[derive(PartialEq, Eq)]
 struct Known {
     values: BTreeMap<String, Secret>,
-    /// What must not be said, the longest first.
+    /// The texts to replace, the longest first.
     forms: Vec<Form>,
 }
 
-/// A way in which a secret may be written, and what stands for it instead.
+/// One way a secret may be written, and the name that replaces it.
 #[derive(PartialEq, Eq)]
 struct Form {
     text: String,
@@ -72,13 +72,13 @@ impl Secrets {
         self.0.iter().flat_map(|known| known.values.iter().map(|(name, value)| (name.as_str(), value)))
     }
 
-    /// The name of a secret that stands in `text`.
+    /// The name of a secret that occurs in `text`.
     pub(super) fn found_in(&self, text: &str) -> Option<&str> {
         let known = self.0.as_ref()?;
         known.forms.iter().find(|form| text.contains(&form.text)).map(|form| form.name.as_str())
     }
 
-    /// `text` with `[secret NAME]` for each secret in it.
+    /// Replaces each secret in `text` with `[secret NAME]`.
     pub(super) fn redact(&self, mut text: String) -> String {
         for form in self.0.iter().flat_map(|known| &known.forms) {
             if text.contains(&form.text) {
@@ -88,7 +88,7 @@ impl Secrets {
         text
     }
 
-    /// The same for a result: what was JSON stays JSON, even where the secret was not within a string.
+    /// The same for a result: JSON stays JSON, even if the secret wasn't inside a string.
     pub(super) fn redact_result(&self, text: String) -> String {
         let Some(name) = self.found_in(&text) else { return text };
         let whole = format!("\"[secret {name}]\"");
@@ -97,13 +97,13 @@ impl Secrets {
         if was_json && !is_json(&redacted) { whole } else { redacted }
     }
 
-    /// How many bytes at the end of `text` could be the beginning of a secret that goes on in what follows.
-    pub(super) fn begun_at_the_end_of(&self, text: &[u8]) -> usize {
+    /// How many bytes at the end of `text` could be the beginning of a secret.
+    pub(super) fn partial_at_end_of(&self, text: &[u8]) -> usize {
         let forms = self.0.iter().flat_map(|known| &known.forms);
-        forms.map(|form| begun(form.text.as_bytes(), text)).max().unwrap_or(0)
+        forms.map(|form| longest_prefix_at_end(form.text.as_bytes(), text)).max().unwrap_or(0)
     }
 
-    /// The bytes of the longest text that is replaced.
+    /// Bytes of the longest text that is replaced.
     pub(super) fn longest(&self) -> usize {
         self.0.iter().flat_map(|known| &known.forms).map(|form| form.text.len()).max().unwrap_or(0)
     }
@@ -131,12 +131,12 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// The longest beginning of `form`, not the whole of it, that `text` ends with.
-fn begun(form: &[u8], text: &[u8]) -> usize {
+/// The length of the longest proper prefix of `form` that `text` ends with.
+fn longest_prefix_at_end(form: &[u8], text: &[u8]) -> usize {
     (1..form.len().min(text.len() + 1)).rev().find(|&len| text.ends_with(&form[..len])).unwrap_or(0)
 }
 
-/// The value as it is, each line of it where it has several (stderr is kept by lines), and each of these as JSON may write it.
+/// The value itself, each of its lines (stderr is kept by line), and each of these in all its JSON spellings.
 fn forms_of(name: &str, value: &str) -> Vec<Form> {
     let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
     let mut texts: Vec<String> = Vec::new();
@@ -148,7 +148,7 @@ fn forms_of(name: &str, value: &str) -> Vec<Form> {
                 (in_ascii(&text, |unit| format!("\\u{unit:04x}")), in_ascii(&text, |unit| format!("\\u{unit:04X}")));
             texts.extend([text, lower, upper]);
         }
-        // As the host of an address.
+        // Lower case as the host of a URL.
         texts.extend([plain.to_owned(), plain.to_ascii_lowercase()]);
     }
     texts.sort();
@@ -161,12 +161,12 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// As encoders write it whose output may stand in a page, Go's among them.
+/// The spelling of encoders that produce HTML-safe JSON, such as Go's.
 fn for_html(json: &str) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// As encoders write it that leave nothing but ASCII.
+/// The spelling of encoders that only emit ASCII.
 fn in_ascii(json: &str, escape: impl Fn(&mut u16) -> String) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_show_itself() {
+    fn debug_output_does_not_show_a_secret() {
         let shown = format!("{:?}", secrets("hunter2hunter2"));
         assert!(shown.contains("KEY") && !shown.contains("hunter2"), "{shown}");
     }
 
     #[test]
-    fn it_is_replaced_however_json_writes_it() {
+    fn a_secret_is_replaced_in_every_json_spelling() {
         let value = "a/b\"c\\d\u{e9}\u{1f600}\n";
         let secrets = secrets(value);
         for text in [
@@ -213,20 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn what_encoders_do_for_pages_and_hosts_in_addresses_are_known() {
+    fn a_secret_is_replaced_in_html_safe_json_and_as_a_host_name() {
         let secrets = secrets("P&ss<word>+1");
         assert_eq!(secrets.redact(r"{\u0026} P\u0026ss\u003cword\u003e+1".into()), r"{\u0026} [secret KEY]");
         assert_eq!(secrets.redact("http://p&ss<word>+1.example".into()), "http://[secret KEY].example");
     }
 
     #[test]
-    fn each_line_of_a_long_one_is_one() {
+    fn each_line_of_a_multi_line_secret_is_replaced() {
         let secrets = secrets("-----BEGIN KEY-----\nAAAABBBBCCCC\nx\n-----END KEY-----");
         assert_eq!(secrets.redact("read AAAABBBBCCCC and x".into()), "read [secret KEY] and x");
     }
 
     #[test]
-    fn the_longest_of_several_goes_first() {
+    fn the_longest_secret_is_replaced_first() {
         let secrets: Secrets = [("SHORT", "password"), ("LONG", "password-and-more")]
             .map(|(name, value)| (name.to_owned(), Secret::new(value)))
             .into_iter()
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_stays_json() {
+    fn a_redacted_result_stays_json() {
         let secrets = secrets("12345678");
         assert_eq!(secrets.redact_result(r#"{"k":"12345678"}"#.into()), r#"{"k":"[secret KEY]"}"#);
         assert_eq!(secrets.redact_result(r#"{"k":12345678}"#.into()), r#""[secret KEY]""#);
@@ -244,16 +244,15 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_one_is_seen() {
+    fn the_beginning_of_a_secret_at_the_end_is_found() {
         let secrets = secrets("hunter2hunter2");
-        for (text, begun) in [("a hunter2", 7), ("a hunter2h", 8), ("a", 0), ("", 0), ("hunter2hunter2", 7), ("x h", 1)]
-        {
-            assert_eq!(secrets.begun_at_the_end_of(text.as_bytes()), begun, "{text}");
+        for (text, len) in [("a hunter2", 7), ("a hunter2h", 8), ("a", 0), ("", 0), ("hunter2hunter2", 7), ("x h", 1)] {
+            assert_eq!(secrets.partial_at_end_of(text.as_bytes()), len, "{text}");
         }
     }
 
     #[test]
-    fn without_one_nothing_changes() {
+    fn without_secrets_nothing_changes() {
         let none = Secrets::default();
         assert!(none.is_empty() && [].into_iter().collect::<Secrets>().is_empty());
         assert_eq!(none.redact("text".into()), "text");

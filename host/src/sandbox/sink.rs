@@ -1,4 +1,4 @@
-//! Standard output and standard error as WASI wants them: always ready, never full.
+//! Standard output and standard error as WASI streams that are always ready and never full.
 
 use std::io;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use super::attempt_handle::Source;
 use super::output::Output;
-use super::tap::Source;
 
-/// Bytes taken in one write.
+/// Bytes accepted in one write.
 const CHUNK: usize = 64 << 10;
 
 /// One of the two streams of a guest.

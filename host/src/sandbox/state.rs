@@ -1,4 +1,4 @@
-//! What the host keeps for one running guest: the data of its store.
+//! The state that the host keeps for one running guest: the data of its store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,10 +10,10 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::denials::Denials;
-use super::follow_ups::Gate;
+use super::follow_ups::FollowUpGate;
 use super::grants::{DirGrant, Grants};
 use super::imports::files::Files;
-use super::imports::http::Guard;
+use super::imports::http::HttpGate;
 use super::imports::sockets::Sockets;
 use super::limits::Limits;
 use super::memory::Memory;
@@ -22,15 +22,15 @@ use super::output::Output;
 /// The host's side of one attempt.
 pub(super) struct Host {
     wasi: WasiCtx,
-    http: WasiHttpCtx,
-    pub(super) guard: Guard,
+    http_ctx: WasiHttpCtx,
+    pub(super) http: HttpGate,
     dirs: Vec<DirGrant>,
     table: ResourceTable,
     pub(super) denials: Denials,
     pub(super) memory: Memory,
     pub(super) output: Arc<Output>,
-    pub(super) gate: Gate,
-    /// When its time is up.
+    pub(super) gate: FollowUpGate,
+    /// When the time limit ends.
     pub(super) deadline: Instant,
 }
 
@@ -41,15 +41,15 @@ impl Host {
         limits: &Limits,
         grants: &Grants,
         output: Arc<Output>,
-        gate: Gate,
+        gate: FollowUpGate,
         deadline: Instant,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(handles);
         Self {
             wasi,
-            http: Guard::context(),
-            guard: Guard::new(grants, limits, deadline, gate.job_type(), Arc::clone(&output)),
+            http_ctx: HttpGate::context(),
+            http: HttpGate::new(grants, limits, deadline, gate.job_type(), Arc::clone(&output)),
             dirs: grants.dirs.clone(),
             table,
             denials: Denials::new(grants.secrets.clone()),
@@ -79,6 +79,6 @@ impl WasiView for Host {
 
 impl WasiHttpView for Host {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.guard }
+        WasiHttpCtxView { ctx: &mut self.http_ctx, table: &mut self.table, hooks: &mut self.http }
     }
 }

@@ -1,4 +1,4 @@
-//! The clock that interrupts guests: a thread of its own that no guest can keep from its work, asleep while nothing runs.
+//! The epoch ticker that interrupts guests. It has its own thread, so that no guest can block it, and sleeps while no guest runs.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use wasmtime::{Engine, EngineWeak};
 
-/// How often every running guest comes by its epoch callback.
+/// How often each running guest calls its epoch callback.
 const TICK: Duration = Duration::from_millis(5);
 
-/// Ticks without a running guest after which the thread sleeps until there is one.
+/// After this many ticks without a running guest, the thread sleeps until one starts.
 const IDLE_TICKS: u32 = 100;
 
-/// Advances the epochs of its engines while guests run.
+/// Increments the epochs of its engines while guests run.
 pub(super) struct Ticker {
     shared: Arc<Shared>,
     thread: Thread,
@@ -28,7 +28,7 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// While it lives, the ticker ticks.
+/// Keeps the ticker running until it is dropped.
 pub(super) struct Ticking<'a>(&'a Shared);
 
 impl Ticker {
@@ -45,9 +45,9 @@ impl Ticker {
         self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
     }
 
-    /// Keeps the ticker awake as long as the answer lives.
+    /// Keeps the ticker running until the returned guard is dropped.
     pub(super) fn wake(&self) -> Ticking<'_> {
-        // This store and load and those of `sleep` are in one total order: either the thread sees a guest, or we see it asleep.
+        // These operations and those of `sleep` have one total order: either the thread sees a guest, or we see it asleep.
         self.shared.running.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {
             self.thread.unpark();

@@ -1,4 +1,4 @@
-//! A guest's last moment, as text for the people who wrote it.
+//! The stack of a guest at the moment it trapped or was stopped, as text for its author.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,72 +6,72 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use wasmtime::{Error, FrameInfo, WasmBacktrace};
 
+use super::attempt_handle::AttemptHandle;
 use super::debug_info::{Address, DebugInfo};
-use super::tap::Tap;
 
-/// How long a guest that has ended keeps its slot for the lines of its trace.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a guest that has ended keeps its slot while its source lines are looked up.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes of the name of a frame; generic Rust and C++ names grow long.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
-/// Bytes of the longest mangled name that is worth undoing.
-const MOST_MANGLED: usize = 4 << 10;
+/// Longer mangled names, in bytes, are not demangled.
+const MAX_MANGLED: usize = 4 << 10;
 
-/// Frames that are told.
-const MOST_FRAMES: usize = 40;
+/// Frames that are shown.
+const MAX_FRAMES: usize = 40;
 
-/// What the names of functions begin with that only carry out a panic or an abort.
-const MACHINERY: [&str; 4] = ["std::", "core::", "alloc::", "__rustc::"];
+/// Prefixes of the functions that only carry out a panic or an abort.
+const PANIC_MACHINERY: [&str; 4] = ["std::", "core::", "alloc::", "__rustc::"];
 
-/// The functions the guest was in, innermost first, one a line, with file and line where they are known; empty where
-/// nothing is. Whoever is stopped waits for no lines.
-pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>, tap: &Tap) -> String {
+/// The functions that the guest was in, innermost first, one per line, with file and line if known. Empty without a
+/// backtrace. Lines are not looked up for an attempt that was stopped.
+pub(super) async fn frames(error: &Error, debug_info: Option<&Arc<DebugInfo>>, handle: &AttemptHandle) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let places = match debug_info {
-        Some(debug_info) => in_time(places(addresses(backtrace), Arc::clone(debug_info)), tap).await,
+    let locations = match debug_info {
+        Some(debug_info) => in_time(locations(addresses(backtrace), Arc::clone(debug_info)), handle).await,
         None => Vec::new(),
     };
-    let places = places.into_iter().chain(std::iter::repeat(None));
+    let locations = locations.into_iter().chain(std::iter::repeat(None));
     let names = backtrace.frames().iter().map(name);
-    let frames: Vec<Frame> = names.zip(places).map(|(name, place)| Frame { name, place }).collect();
+    let frames: Vec<Frame> = names.zip(locations).map(|(name, location)| Frame { name, location }).collect();
     let machinery = frames.iter().take_while(|frame| frame.is_machinery()).count();
-    let told = if machinery < frames.len() { &frames[machinery..] } else { &frames[..] };
-    lines(told)
+    let shown = if machinery < frames.len() { &frames[machinery..] } else { &frames[..] };
+    lines(shown)
 }
 
-/// One line a frame; a recursion is told once, with how often.
+/// One line per frame. Repeated frames of a recursion become one line with a count.
 fn lines(frames: &[Frame]) -> String {
-    let same = frames.chunk_by(|one, next| one == next).take(MOST_FRAMES);
-    let told = same.map(|frames| match frames {
-        [frame, rest @ ..] if rest.len() > 1 => format!("{}, and {} times more", frame.line(), rest.len()),
+    let same = frames.chunk_by(|one, next| one == next).take(MAX_FRAMES);
+    let lines = same.map(|frames| match frames {
+        [frame, rest @ ..] if rest.len() > 1 => format!("{}, and {} more times", frame.line(), rest.len()),
         frames => frames.iter().map(Frame::line).collect(),
     });
-    told.collect()
+    lines.collect()
 }
 
-/// What `work` finds, and nothing where that takes too long or somebody loses patience.
-async fn in_time<T: Default>(work: impl Future<Output = T>, tap: &Tap) -> T {
+/// The output of `work`, or the default if it takes too long or the attempt is stopped.
+async fn in_time<T: Default>(work: impl Future<Output = T>, handle: &AttemptHandle) -> T {
     tokio::select! {
         biased;
-        () = tap.wait_for_stop() => T::default(),
+        () = handle.wait_for_stop() => T::default(),
         found = work => found,
-        () = tokio::time::sleep(PATIENCE) => T::default(),
+        () = tokio::time::sleep(LOOKUP_TIMEOUT) => T::default(),
     }
 }
 
-/// Looks up lines away from the threads that run guests. Those of the runtime that may block are not the place either:
-/// a dead file system may hold all of them.
-async fn places(addresses: Vec<Address>, debug_info: Arc<DebugInfo>) -> Vec<Option<String>> {
-    let (found, places) = oneshot::channel();
+/// Looks up source locations on a thread of its own. On the runtime it would hold up guests, and the runtime's blocking
+/// threads may all hang in a dead file system.
+async fn locations(addresses: Vec<Address>, debug_info: Arc<DebugInfo>) -> Vec<Option<String>> {
+    let (sender, locations) = oneshot::channel();
     let look_up = move || {
-        let places = debug_info.places(&addresses, || !found.is_closed());
-        _ = found.send(places);
+        let found = debug_info.locations(&addresses, || !sender.is_closed());
+        _ = sender.send(found);
     };
     match std::thread::Builder::new().name("trace".into()).spawn(look_up) {
-        Ok(_) => places.await.unwrap_or_default(),
+        Ok(_) => locations.await.unwrap_or_default(),
         Err(error) => {
-            tracing::warn!("a trap is told without its lines: no thread to look them up: {error}");
+            tracing::warn!("a trap is shown without source lines, because no thread could be started: {error}");
             Vec::new()
         }
     }
@@ -85,7 +85,7 @@ fn addresses(backtrace: &WasmBacktrace) -> Vec<Address> {
     backtrace.frames().iter().map(address).collect()
 }
 
-/// The function of a frame as people know it.
+/// The readable name of a frame's function.
 fn name(frame: &FrameInfo) -> String {
     match frame.func_name() {
         Some(name) => readable(name),
@@ -93,48 +93,44 @@ fn name(frame: &FrameInfo) -> String {
     }
 }
 
-/// A function and where in its source it was.
+/// A function, and its location in the source.
 #[derive(Debug, PartialEq, Eq)]
 struct Frame {
     name: String,
-    place: Option<String>,
+    location: Option<String>,
 }
 
 impl Frame {
     fn is_machinery(&self) -> bool {
-        self.name == "abort" || MACHINERY.iter().any(|start| self.name.starts_with(start))
+        self.name == "abort" || PANIC_MACHINERY.iter().any(|prefix| self.name.starts_with(prefix))
     }
 
     fn line(&self) -> String {
         let name = &self.name;
-        match &self.place {
-            Some(place) => format!("\n  at {name} ({})", short(place)),
+        match &self.location {
+            Some(location) => format!("\n  at {name} ({})", on_one_line(location)),
             None => format!("\n  at {name}"),
         }
     }
 }
 
-/// Rust's own mangling is undone, without the hashes by which it tells apart crates of the same name; linkers have undone
-/// that of C++ before, and doing so here could take for ever: its names may say themselves many times over.
+/// Demangles Rust names, without the hashes that distinguish crates of the same name. Linkers demangle C++ names already;
+/// doing that here could take forever, because such a name can repeat parts of itself exponentially.
 fn readable(name: &str) -> String {
-    match rustc_demangle::try_demangle(short_enough(name)) {
-        Ok(name) => short(&format!("{name:#}")),
-        Err(_) => short(&without_hashes(name)),
+    let mangled = if name.len() > MAX_MANGLED { "" } else { name };
+    match rustc_demangle::try_demangle(mangled) {
+        Ok(name) => on_one_line(&format!("{name:#}")),
+        Err(_) => on_one_line(&without_hashes(name)),
     }
 }
 
-/// Nothing, for a name beyond all that a compiler makes.
-fn short_enough(name: &str) -> &str {
-    if name.len() > MOST_MANGLED { "" } else { name }
-}
-
-/// Cut to what fits a line, and made to stay within it.
-fn short(text: &str) -> String {
-    let text = &text[..text.floor_char_boundary(LONGEST_NAME)];
+/// Truncates a text and replaces its control characters.
+fn on_one_line(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(MAX_NAME)];
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// As linkers leave Rust's names: `std[28cb60d72c1bce67]::process::abort`.
+/// Removes the hashes that linkers leave in Rust names: `std[28cb60d72c1bce67]::process::abort`.
 fn without_hashes(name: &str) -> String {
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let name = name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name);
@@ -149,28 +145,22 @@ fn without_hashes(name: &str) -> String {
     readable
 }
 
-/// The last words of the guest, why it ended, and where.
-pub(super) fn story(last_words: &str, error: &Error, frames: &str) -> String {
-    let cause = error.root_cause();
-    if last_words.is_empty() { format!("{cause}{frames}") } else { format!("{last_words}\n{cause}{frames}") }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Tap, in_time, lines, readable};
+    use super::{AttemptHandle, Frame, in_time, lines, readable};
 
     #[tokio::test]
-    async fn a_look_up_that_does_not_end_is_left_after_a_while_and_at_a_stop() {
-        let tap = Tap::default();
-        assert_eq!(in_time(std::future::ready(7), &tap).await, 7);
-        assert_eq!(in_time(std::future::pending::<u32>(), &tap).await, 0);
-        tap.stop();
-        let unasked = std::future::poll_fn(|_| panic!("nobody wants it"));
-        assert_eq!(in_time::<u32>(unasked, &tap).await, 0);
+    async fn a_lookup_that_hangs_is_abandoned_after_a_timeout_and_on_stop() {
+        let handle = AttemptHandle::default();
+        assert_eq!(in_time(std::future::ready(7), &handle).await, 7);
+        assert_eq!(in_time(std::future::pending::<u32>(), &handle).await, 0);
+        handle.stop();
+        let unasked = std::future::poll_fn(|_| panic!("the lookup was started after the stop"));
+        assert_eq!(in_time::<u32>(unasked, &handle).await, 0);
     }
 
     #[test]
-    fn hashes_are_left_out_of_names() {
+    fn names_are_shown_without_hashes() {
         for (name, expected) in [
             ("std[28cb60d72c1bce67]::process::abort", "std::process::abort"),
             ("panic::inner_step::hb43b080f42c76be1", "panic::inner_step"),
@@ -185,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn a_recursion_is_told_once() {
-        let frame = |name: &str| Frame { name: name.to_owned(), place: None };
+    fn a_recursion_is_shown_once() {
+        let frame = |name: &str| Frame { name: name.to_owned(), location: None };
         let frames = ["leaf", "deeper", "deeper", "deeper", "twice", "twice", "handle"].map(frame);
-        assert_eq!(lines(&frames), "\n  at leaf\n  at deeper, and 2 times more\n  at twice\n  at twice\n  at handle");
+        assert_eq!(lines(&frames), "\n  at leaf\n  at deeper, and 2 more times\n  at twice\n  at twice\n  at handle");
     }
 }

@@ -1,29 +1,30 @@
-//! Standard WASI of one attempt: exactly what its type is granted.
+//! The standard WASI context of one attempt, with exactly what its type is granted.
 
 use std::sync::Arc;
 
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
+use super::attempt_handle::Source;
 use super::bindings::jobq::handler::types::Job;
-use super::call::Call;
+use super::call::{Call, Kind};
 use super::grants::{DirGrant, Grants};
+use super::guest_outcome::GuestOutcome;
+use super::host_shortage::is_shortage;
 use super::output::Output;
-use super::plugin::Kind;
 use super::sink::Sink;
-use super::tap::Source;
 
-/// Bytes of randomness a guest may ask for at once; they are made in the memory of the host.
+/// Random bytes that a guest may ask for at once; they are generated in the host's memory.
 const MAX_RANDOM: u64 = 8 << 20;
 
-/// What a program learns its job from.
-const JOB: [&str; 4] = ["JOBQ_JOB_ID", "JOBQ_JOB_TYPE", "JOBQ_ATTEMPT", "JOBQ_MAX_ATTEMPTS"];
+/// The environment variables that describe the job to a program.
+const JOB_VARIABLES: [&str; 4] = ["JOBQ_JOB_ID", "JOBQ_JOB_TYPE", "JOBQ_ATTEMPT", "JOBQ_MAX_ATTEMPTS"];
 
-/// All but the directories: no arguments, no network, the environment that is granted, stdout and stderr to `output`.
-/// A handler is given its job as the argument that comes back, a program through stdin and environment.
-pub(super) fn of(kind: Kind, call: Call, grants: &Grants, output: &Arc<Output>) -> (WasiCtxBuilder, Option<Job>) {
+/// Everything but the directories: no arguments, no network, the granted environment, stdout and stderr to `output`.
+/// A handler gets its job as an argument, which is returned; a program gets it through stdin and environment.
+pub(super) fn builder(kind: Kind, call: Call, grants: &Grants, output: &Arc<Output>) -> (WasiCtxBuilder, Option<Job>) {
     let mut wasi = WasiCtxBuilder::new();
-    // A socket that may not connect is a file descriptor all the same: none are made.
+    // Even a socket that may not connect is a file descriptor, so none are created.
     wasi.allow_tcp(false).allow_udp(false).max_random_size(MAX_RANDOM);
     wasi.stdout(Sink { output: Arc::clone(output), source: Source::Stdout });
     wasi.stderr(Sink { output: Arc::clone(output), source: Source::Stderr });
@@ -32,13 +33,13 @@ pub(super) fn of(kind: Kind, call: Call, grants: &Grants, output: &Arc<Output>) 
     let env = plain.chain(secret);
     match kind {
         Kind::Handler => {
-            give_env(&mut wasi, env);
+            set_env(&mut wasi, env);
             (wasi, Some(Job::from(call)))
         }
         Kind::Program => {
-            give_env(&mut wasi, env.filter(|(name, _)| !JOB.contains(name)));
+            set_env(&mut wasi, env.filter(|(name, _)| !JOB_VARIABLES.contains(name)));
             let (attempt, max_attempts) = (call.attempt.to_string(), call.max_attempts.to_string());
-            for (name, value) in JOB.iter().zip([&call.id, &call.job_type, &attempt, &max_attempts]) {
+            for (name, value) in JOB_VARIABLES.iter().zip([&call.id, &call.job_type, &attempt, &max_attempts]) {
                 wasi.env(name, value);
             }
             wasi.stdin(MemoryInputPipe::new(call.payload));
@@ -47,14 +48,14 @@ pub(super) fn of(kind: Kind, call: Call, grants: &Grants, output: &Arc<Output>) 
     }
 }
 
-fn give_env<'a>(wasi: &mut WasiCtxBuilder, env: impl Iterator<Item = (&'a str, &'a str)>) {
+fn set_env<'a>(wasi: &mut WasiCtxBuilder, env: impl Iterator<Item = (&'a str, &'a str)>) {
     for (name, value) in env {
         wasi.env(name, value);
     }
 }
 
-/// Opens the directories that are granted, away from the threads that run guests: a dead file system may take its time.
-pub(super) async fn with_dirs(mut wasi: WasiCtxBuilder, dirs: &[DirGrant]) -> Result<WasiCtx, String> {
+/// Opens the granted directories on a blocking thread, because a dead file system can hang.
+pub(super) async fn open_dirs(mut wasi: WasiCtxBuilder, dirs: &[DirGrant]) -> Result<WasiCtx, GuestOutcome> {
     if dirs.is_empty() {
         return Ok(wasi.build());
     }
@@ -62,13 +63,16 @@ pub(super) async fn with_dirs(mut wasi: WasiCtxBuilder, dirs: &[DirGrant]) -> Re
     let opening = tokio::task::spawn_blocking(move || {
         for dir in &dirs {
             let permissions = if dir.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-            wasi.preopened_dir(&dir.host, &dir.guest, permissions).map_err(|error| refusal(dir, &error))?;
+            wasi.preopened_dir(&dir.host, &dir.guest, permissions).map_err(|error| cannot_open(dir, &error))?;
         }
         Ok(wasi.build())
     });
-    opening.await.unwrap_or_else(|error| Err(format!("cannot open the directories of `dirs`: {error}")))
+    let crashed = |error| GuestOutcome::failed(format!("cannot open the directories granted by `dirs`: {error}"));
+    opening.await.unwrap_or_else(|error| Err(crashed(error)))
 }
 
-fn refusal(dir: &DirGrant, error: &wasmtime::Error) -> String {
-    format!("cannot open the directory `{}` that `dirs` in jobq.toml grants: {error:#}", dir.host.display())
+fn cannot_open(dir: &DirGrant, error: &wasmtime::Error) -> GuestOutcome {
+    let dir = dir.host.display();
+    let message = format!("cannot open the directory `{dir}` granted by `dirs` in jobq.toml: {error:#}");
+    if is_shortage(error.as_ref()) { GuestOutcome::HostShortage(message) } else { GuestOutcome::failed(message) }
 }

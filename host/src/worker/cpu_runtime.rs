@@ -12,7 +12,7 @@ use std::task::Poll;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::sandbox::Tap;
+use crate::sandbox::AttemptHandle;
 
 /// The nice value of its threads: when all cores are busy, such a thread gets a third of the time of a normal one.
 const NICE: i32 = 5;
@@ -25,12 +25,12 @@ pub(super) struct CpuRuntime {
 }
 
 impl CpuRuntime {
-    /// Runs `attempt` to its end, and moves it to this runtime once `tap` says that its guest has computed for long.
-    pub(super) async fn run(&self, tap: &Tap, attempt: impl Future<Output = ()> + Send + 'static) {
+    /// Runs `attempt` to its end, and moves it to this runtime once `handle` says that its guest has computed for long.
+    pub(super) async fn run(&self, handle: &AttemptHandle, attempt: impl Future<Output = ()> + Send + 'static) {
         let mut attempt = Box::pin(attempt);
         let has_ended = poll_fn(|context| match attempt.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending if tap.has_computed_long() => Poll::Ready(false),
+            Poll::Pending if handle.has_computed_long() => Poll::Ready(false),
             Poll::Pending => Poll::Pending,
         });
         if has_ended.await {
@@ -79,15 +79,16 @@ mod tests {
 
     /// The threads that an attempt began and ended on, if its guest computes for this many ticks.
     async fn threads_of(ticks: usize) -> (ThreadId, ThreadId) {
-        let (runtime, tap, (sender, receiver)) = (CpuRuntime::default(), Arc::new(Tap::default()), mpsc::channel());
-        let guest = tap.clone();
+        let (runtime, handle, (sender, receiver)) =
+            (CpuRuntime::default(), Arc::new(AttemptHandle::default()), mpsc::channel());
+        let guest = handle.clone();
         let attempt = async move {
             sender.send(std::thread::current().id()).unwrap();
             (0..ticks).for_each(|_| guest.tick());
             tokio::task::yield_now().await;
             sender.send(std::thread::current().id()).unwrap();
         };
-        runtime.run(&tap, attempt).await;
+        runtime.run(&handle, attempt).await;
         (receiver.recv().unwrap(), receiver.recv().unwrap())
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::plugins::{Entry, Registry, State, Version};
 use crate::queue::{Digest, PluginReport, Timestamp};
-use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Sandbox, Tap};
+use crate::sandbox::{AttemptHandle, AttemptReport, Call, FollowUps, Grants, Limits, Sandbox};
 
 /// The handlers of all job types. The set can change while the pool runs.
 pub trait Handlers: Send + Sync + 'static {
@@ -31,15 +31,15 @@ pub trait Handlers: Send + Sync + 'static {
 /// The code that handles one job type.
 #[async_trait]
 pub trait Handler: Send + Sync {
-    /// Runs one attempt within `limits`. Its logs and progress go to `tap`, which can also stop it.
+    /// Runs one attempt within `limits`. Its logs and progress go to `handle`, which can also stop it.
     async fn run(
         &self,
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report;
+    ) -> AttemptReport;
 
     /// The SHA-256 of its `.wasm` file, or `None` for a function.
     fn digest(&self) -> Option<Digest>;
@@ -89,10 +89,10 @@ impl Handler for Plugin {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
-        self.sandbox.run(self.version.start(&call.job_type), call, limits, grants, tap, follow_ups).await
+    ) -> AttemptReport {
+        self.sandbox.run(self.version.start(&call.job_type), call, limits, grants, handle, follow_ups).await
     }
 
     fn digest(&self) -> Option<Digest> {

@@ -11,7 +11,7 @@ use super::machine::heartbeat::{Beat, Heartbeat};
 use super::pool_state::PoolState;
 use super::{WorkerOptions, reaper};
 use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
-use crate::sandbox::{Line, Source, Tap};
+use crate::sandbox::{AttemptHandle, Line, Source};
 
 /// How long a handler may continue after its job was cancelled.
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
@@ -104,13 +104,13 @@ async fn check(pool: &PoolState, leases: &[Lease], renew: Option<Duration>) -> R
 
 /// Tells a cancelled guest to end and stops it after a grace period. Stops a guest whose job was taken over at once.
 fn end(pool: &PoolState, stale: &StaleLease) {
-    let Some(tap) = pool.leases().lost(&stale.lease) else { return };
+    let Some(handle) = pool.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
-        tap.stop();
-    } else if tap.cancel() {
+        handle.stop();
+    } else if handle.cancel() {
         tokio::spawn(async move {
             tokio::time::sleep(GRACE_AFTER_CANCEL).await;
-            tap.stop();
+            handle.stop();
         });
     }
 }
@@ -120,7 +120,11 @@ async fn store_progress(pool: &PoolState) {
     let progress: Vec<Progress> = pool
         .leases()
         .running()
-        .map(|(lease, tap)| Progress { lease: lease.clone(), lines: lines(tap), progress: tap.take_progress() })
+        .map(|(lease, handle)| Progress {
+            lease: lease.clone(),
+            lines: lines(handle),
+            progress: handle.take_progress(),
+        })
         .filter(|new| !new.lines.is_empty() || new.progress.is_some())
         .collect();
     if progress.is_empty() {
@@ -133,8 +137,8 @@ async fn store_progress(pool: &PoolState) {
 }
 
 /// Takes the lines that a guest has logged, in the store's form.
-pub(super) fn lines(tap: &Tap) -> Vec<LogLine> {
-    tap.take_lines().into_iter().map(log_line).collect()
+pub(super) fn lines(handle: &AttemptHandle) -> Vec<LogLine> {
+    handle.take_lines().into_iter().map(log_line).collect()
 }
 
 fn log_line(line: Line) -> LogLine {

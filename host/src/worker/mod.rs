@@ -30,7 +30,7 @@ mod run;
 #[cfg(test)]
 mod simulation;
 
-pub use attempt::{Verdict, decide};
+pub use attempt::{AttemptEnd, decide};
 pub use handlers::{Handler, Handlers, PluginHandlers};
 pub use native::{JobError, NativeHandlers, NativeJob};
 pub use options::{JobTypeOptions, JobTypes, ServedTypes, WorkerOptions, auto_concurrency};

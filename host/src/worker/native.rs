@@ -1,7 +1,7 @@
-//! Handlers that are functions of the application itself: the queue without the sandbox.
+//! Handlers that are functions of the embedding application: the queue without the sandbox.
 //!
-//! They share everything with plugins but the walls: retries, leases, timeouts, logs, progress and follow-ups are the same,
-//! memory and fuel are not limited, and a function that never awaits cannot be stopped.
+//! Retries, leases, timeouts, logs, progress and follow-ups work as for plugins. Memory and fuel are not limited, and a
+//! function that never awaits can't be stopped.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,20 +15,31 @@ use tokio::sync::watch;
 use super::handlers::{Handler, Handlers};
 use crate::queue::{Digest, PluginReport, Timestamp};
 use crate::sandbox::{
-    Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, Report, Source, Tap,
+    AttemptHandle, AttemptReport, Call, FollowUp, FollowUpError, FollowUps, Grants, GuestOutcome, Limits, Line, Source,
 };
 
 /// Why a job was not completed. Any error becomes a [`Retry`](Self::Retry) by `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobError {
-    /// Failed: again after the backoff of the type.
+    /// Failed: try again after the backoff of the type.
     Retry(String),
-    /// Failed: again after this delay.
+    /// Failed: try again after this delay.
     RetryAfter(Duration, String),
-    /// Failed for good: dead at once.
+    /// Failed permanently: the job is dead at once.
     Fatal(String),
-    /// Not failed, not counted: again after this delay.
+    /// Not failed and not counted: call again after this delay.
     Snooze(Duration),
+}
+
+impl From<JobError> for GuestOutcome {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Retry(message) => Self::Failed { message, after: None },
+            JobError::RetryAfter(delay, message) => Self::Failed { message, after: Some(delay) },
+            JobError::Fatal(message) => Self::Fatal(message),
+            JobError::Snooze(delay) => Self::Snoozed(delay),
+        }
+    }
 }
 
 impl<E: std::error::Error> From<E> for JobError {
@@ -43,30 +54,30 @@ impl<E: std::error::Error> From<E> for JobError {
     }
 }
 
-/// One attempt of one job, as a function is given it.
+/// One attempt of one job, the argument of a handler function.
 pub struct NativeJob {
-    /// Id, type, payload and the number of the attempt.
+    /// Id, type, payload and attempt number.
     pub call: Call,
-    tap: Arc<Tap>,
+    handle: Arc<AttemptHandle>,
     follow_ups: Arc<dyn FollowUps>,
     deadline: Instant,
 }
 
 impl NativeJob {
-    /// Keeps a line with the attempt.
+    /// Adds a line to the log of the attempt.
     pub fn log(&self, message: impl Into<String>) {
         let message = message.into();
-        self.tap.push(Line { time: SystemTime::now(), source: Source::Log, level: Some("info"), message });
+        self.handle.push(Line { time: SystemTime::now(), source: Source::Log, level: Some("info"), message });
     }
 
-    /// Shows how far the attempt is: 0 to 100 and a few words.
+    /// Sets the progress of the attempt: 0 to 100 and a short message.
     pub fn progress(&self, percent: u8, message: impl Into<String>) {
-        self.tap.report(percent.min(100), message.into());
+        self.handle.report(percent.min(100), message.into());
     }
 
-    /// Whether somebody asked for this job to be cancelled.
+    /// Whether cancelling this job was requested.
     pub fn is_cancelled(&self) -> bool {
-        self.tap.is_cancelled()
+        self.handle.is_cancelled()
     }
 
     /// Time left before the attempt is stopped.
@@ -74,23 +85,23 @@ impl NativeJob {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Adds a job that comes into being with the completion of this attempt, or not at all. Returns its id.
+    /// Adds a job that is created together with the completion of this attempt, or not at all. Returns its id.
     ///
     /// # Errors
-    /// When the job cannot be one.
+    /// When the job is invalid.
     pub async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
         self.follow_ups.enqueue(job).await
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<String, JobError>> + Send>>;
-type Function = Arc<dyn Fn(NativeJob) -> Answer + Send + Sync>;
+type FunctionResult = Pin<Box<dyn Future<Output = Result<String, JobError>> + Send>>;
+type Function = Arc<dyn Fn(NativeJob) -> FunctionResult + Send + Sync>;
 
 /// Functions by job type.
 #[derive(Clone, Default)]
 pub struct NativeHandlers {
     functions: HashMap<String, Function>,
-    /// Never sent to: functions do not change.
+    /// Never sent to, because functions don't change.
     changes: Arc<watch::Sender<u64>>,
 }
 
@@ -100,7 +111,7 @@ impl NativeHandlers {
         Self::default()
     }
 
-    /// Handles `job_type` with `function`, whose ok value is the result of the job.
+    /// Handles `job_type` with `function`, which returns the result of the job.
     #[must_use]
     pub fn on<F, A>(mut self, job_type: impl Into<String>, function: F) -> Self
     where
@@ -157,27 +168,28 @@ impl Handler for Native {
         call: Call,
         limits: &Limits,
         _grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
+    ) -> AttemptReport {
         let started = Instant::now();
         let deadline = started + limits.timeout;
-        let job = NativeJob { call, tap: tap.clone(), follow_ups, deadline };
-        // A task of its own, so that a panic ends the attempt and not the pool.
+        let job = NativeJob { call, handle: handle.clone(), follow_ups, deadline };
+        // In a task of its own, so that a panic ends the attempt and not the pool.
         let mut running = tokio::spawn((self.function)(job));
         let outcome = tokio::select! {
             ended = &mut running => match ended {
-                Ok(answer) => judge(answer),
-                Err(panic) => GuestOutcome::Trapped(words(panic)),
+                Ok(Ok(result)) => GuestOutcome::Completed(result),
+                Ok(Err(error)) => error.into(),
+                Err(panic) => GuestOutcome::Trapped(panic_message(panic)),
             },
             () = tokio::time::sleep_until(deadline.into()) => {
                 let limit = humantime::format_duration(limits.timeout);
-                GuestOutcome::TimedOut(format!("it did not end within its time limit of {limit} and was stopped"))
+                GuestOutcome::TimedOut(format!("it reached its time limit of {limit}"))
             }
-            () = tap.wait_for_stop() => GuestOutcome::Stopped,
+            () = handle.wait_for_stop() => GuestOutcome::Stopped,
         };
         running.abort();
-        Report { outcome, duration: started.elapsed(), fuel: None, peak_memory: 0 }
+        AttemptReport { outcome, duration: started.elapsed(), fuel: None, peak_memory: 0 }
     }
 
     fn digest(&self) -> Option<Digest> {
@@ -185,19 +197,8 @@ impl Handler for Native {
     }
 }
 
-fn judge(answer: Result<String, JobError>) -> GuestOutcome {
-    match answer {
-        Ok(result) => GuestOutcome::Completed(result),
-        Err(JobError::Retry(message)) => GuestOutcome::Failed { message, after: None },
-        Err(JobError::RetryAfter(delay, message)) => GuestOutcome::Failed { message, after: Some(delay) },
-        Err(JobError::Fatal(message)) => GuestOutcome::Fatal(message),
-        Err(JobError::Snooze(delay)) => GuestOutcome::Snoozed(delay),
-    }
-}
-
-/// What a panic said.
-fn words(error: tokio::task::JoinError) -> String {
+fn panic_message(error: tokio::task::JoinError) -> String {
     let Ok(panic) = error.try_into_panic() else { return "the handler was aborted".into() };
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("the handler panicked: {}", text.unwrap_or("without a text"))
+    text.map_or_else(|| "the handler panicked".to_owned(), |text| format!("the handler panicked: {text}"))
 }

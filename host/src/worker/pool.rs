@@ -136,7 +136,7 @@ impl Pool {
                 () = tokio::time::sleep_until(wake_at.into()) => Event::Tick,
             };
             if machine.on(event, Instant::now()) == Action::StopGuests {
-                state.leases().close().into_iter().for_each(|tap| tap.stop());
+                state.leases().close().into_iter().for_each(|handle| handle.stop());
             }
         }
         self.background_stop.cancel();

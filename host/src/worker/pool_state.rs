@@ -14,14 +14,14 @@ use super::machine::dispatch::Event;
 use super::machine::leases::Leases;
 use super::{Handlers, JobTypes};
 use crate::queue::{Claims, Store, StoreError, Timestamp, WorkerName};
-use crate::sandbox::Tap;
+use crate::sandbox::AttemptHandle;
 
 /// Shared by all tasks of one pool.
 pub(super) struct PoolState {
     pub(super) store: Arc<dyn Store>,
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) job_types: ArcSwap<JobTypes>,
-    leases: Mutex<Leases<Arc<Tap>>>,
+    leases: Mutex<Leases<Arc<AttemptHandle>>>,
     pub(super) attempts: TaskTracker,
     pub(super) cpu_runtime: CpuRuntime,
     /// Attempts whose outcome this pool has recorded.
@@ -76,7 +76,7 @@ impl PoolState {
         }
     }
 
-    pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<Tap>>> {
+    pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<AttemptHandle>>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

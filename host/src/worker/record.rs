@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::attempt::Verdict;
+use super::attempt::AttemptEnd;
 use super::pool_state::PoolState;
 use crate::queue::{AttemptFailure, AttemptWrite, Lease, NewJob, Next, Outcome, Receipt, StoreError};
 
@@ -16,10 +16,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Records the outcome of an attempt.
-pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut verdict: Verdict, follow_ups: Vec<NewJob>) {
+pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut end: AttemptEnd, follow_ups: Vec<NewJob>) {
     let mut retry = RetryPause(FIRST_PAUSE);
     loop {
-        match write(pool, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
+        match write(pool, receipt.clone(), end.clone(), follow_ups.clone()).await {
             Ok(AttemptWrite::Done) => {
                 pool.store.ended(&receipt.lease);
                 pool.recorded.fetch_add(1, Ordering::Relaxed);
@@ -31,9 +31,9 @@ pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut verdict: Verd
                 tracing::debug!("attempt {:?} ended after its lease was lost", receipt.lease);
                 return;
             }
-            Err(StoreError::Refused(reason)) if matches!(verdict, Verdict::Complete(_)) => {
+            Err(StoreError::Refused(reason)) if matches!(end, AttemptEnd::Complete(_)) => {
                 let error = format!("the result cannot be stored: {reason}");
-                verdict = Verdict::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: Next::Dead });
+                end = AttemptEnd::Fail(AttemptFailure { outcome: Outcome::Failed, error, next: Next::Dead });
             }
             Err(error) if error.is_transient() => {
                 tracing::warn!("cannot record the outcome of attempt {:?}, retrying: {error}", receipt.lease);
@@ -51,11 +51,11 @@ pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut verdict: Verd
 async fn write(
     pool: &PoolState,
     receipt: Receipt,
-    verdict: Verdict,
+    end: AttemptEnd,
     follow_ups: Vec<NewJob>,
 ) -> Result<AttemptWrite, StoreError> {
-    match verdict {
-        Verdict::Complete(result) => {
+    match end {
+        AttemptEnd::Complete(result) => {
             let adds_jobs = !follow_ups.is_empty();
             let recorded = pool.store.complete(receipt, result, follow_ups).await?;
             if adds_jobs {
@@ -63,9 +63,9 @@ async fn write(
             }
             Ok(recorded)
         }
-        Verdict::Fail(failure) => pool.store.fail(receipt, failure).await,
-        Verdict::Snooze(delay) => pool.store.snooze(receipt, delay).await,
-        Verdict::GiveBack => pool.store.give_back(receipt).await,
+        AttemptEnd::Fail(failure) => pool.store.fail(receipt, failure).await,
+        AttemptEnd::Snooze(delay) => pool.store.snooze(receipt, delay).await,
+        AttemptEnd::GiveBack => pool.store.give_back(receipt).await,
     }
 }
 

@@ -10,19 +10,22 @@ use super::outbox::Outbox;
 use super::pool_state::{DispatcherMessage, PoolState};
 use super::{Handler, JobTypeOptions, heartbeat, record};
 use crate::queue::{Claimed, Lease, Receipt};
-use crate::sandbox::{self, Call, Limits, Tap};
+use crate::sandbox::{AttemptHandle, Call, GuestOutcome, Limits};
+
+/// How long an attempt keeps its slot if the host had no room for its guest.
+const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs the handler of a claimed job and records the outcome. A long computation moves to the CPU runtime.
 pub(super) async fn attempt(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Handler>) {
-    let tap = Arc::new(Tap::default());
-    let attempt = run_and_record(pool.clone(), job, handler, tap.clone());
-    pool.cpu_runtime.run(&tap, attempt).await;
+    let handle = Arc::new(AttemptHandle::default());
+    let attempt = run_and_record(pool.clone(), job, handler, handle.clone());
+    pool.cpu_runtime.run(&handle, attempt).await;
 }
 
-async fn run_and_record(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Handler>, tap: Arc<Tap>) {
+async fn run_and_record(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Handler>, handle: Arc<AttemptHandle>) {
     let mut slot = SlotGuard { pool: &pool, job: &job, started: None };
     let _lease = LeaseGuard { pool: &pool, lease: &job.lease };
-    let start = pool.leases().start(&job.lease, &tap, Instant::now());
+    let start = pool.leases().start(&job.lease, &handle, Instant::now());
     match start {
         Start::Go => slot.started = Some(Instant::now()),
         Start::Lost => return,
@@ -35,25 +38,31 @@ async fn run_and_record(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Han
     let job_types = pool.job_types.load_full();
     let type_options = job_types.of(job.job_type.as_str());
     let outbox = Arc::new(Outbox::new(pool.store.clone(), job_types.clone(), job.lease.clone()));
-    let (outcome, receipt) = run(&job, &*handler, type_options, tap, outbox.clone()).await;
+    let (outcome, receipt) = run(&job, &*handler, type_options, handle.clone(), outbox.clone()).await;
+    if let GuestOutcome::HostShortage(reason) = &outcome {
+        let (id, job_type) = (&job.id, &job.job_type);
+        tracing::warn!("job {id} of type `{job_type}` runs again later, without counting this attempt: {reason}");
+        // Fewer guests that ask for memory give the host time to recover.
+        _ = tokio::time::timeout(SHORTAGE_PAUSE, handle.wait_for_stop()).await;
+    }
     drop(slot);
-    let verdict = decide(outcome, job.attempt, job.max_attempts, type_options, fastrand::f64());
-    record::record(&pool, receipt, verdict, outbox.take()).await;
+    let end = decide(outcome, job.attempt, job.max_attempts, type_options, fastrand::f64());
+    record::record(&pool, receipt, end, outbox.take()).await;
 }
 
 async fn run(
     job: &Claimed,
     handler: &dyn Handler,
     type_options: &JobTypeOptions,
-    tap: Arc<Tap>,
+    handle: Arc<AttemptHandle>,
     outbox: Arc<Outbox>,
-) -> (sandbox::GuestOutcome, Receipt) {
+) -> (GuestOutcome, Receipt) {
     let mut receipt = Receipt::of(job, Duration::ZERO);
     let payload = match &job.payload {
         Ok(payload) => payload.clone(),
         Err(error) => {
             let message = format!("the payload is not UTF-8 text, so no handler can read it: {error}");
-            return (sandbox::GuestOutcome::Failed { message, after: None }, receipt);
+            return (GuestOutcome::Failed { message, after: None }, receipt);
         }
     };
     let call = Call {
@@ -64,12 +73,12 @@ async fn run(
         max_attempts: job.max_attempts.unwrap_or(type_options.policy.max_attempts),
     };
     let limits = limits(job, type_options);
-    let report = handler.run(call, &limits, &type_options.grants, tap.clone(), outbox).await;
+    let report = handler.run(call, &limits, &type_options.grants, handle.clone(), outbox).await;
     receipt.duration = report.duration;
     receipt.fuel = report.fuel;
     receipt.peak_memory = Some(report.peak_memory).filter(|peak| *peak > 0);
     receipt.digest = handler.digest();
-    receipt.lines = heartbeat::lines(&tap);
+    receipt.lines = heartbeat::lines(&handle);
     (report.outcome, receipt)
 }
 

@@ -15,7 +15,7 @@ use super::workspace::subdirectory;
 use crate::cli::exit::{Code, Failure};
 use crate::plugins::{self, Cache, Registry, Source, State, Version, load_file};
 use crate::queue::Id;
-use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, Tap};
+use crate::sandbox::{self, AttemptHandle, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox};
 use crate::worker::{Handlers, JobTypeOptions, PluginHandlers, WorkerOptions};
 
 /// How long to measure the sandbox alone, at most.
@@ -89,11 +89,11 @@ impl Guests {
     /// When it does not complete.
     pub(super) async fn check_once(&self, workload: &Workload, type_options: &JobTypeOptions) -> anyhow::Result<()> {
         let version = self.await_service(workload).await?;
-        let tap = Arc::new(Tap::default());
+        let handle = Arc::new(AttemptHandle::default());
         let call = call(workload);
         let report = self
             .sandbox
-            .run(version.plugin(), call, &type_options.limits, &type_options.grants, tap, Arc::new(DiscardFollowUps))
+            .run(version.plugin(), call, &type_options.limits, &type_options.grants, handle, Arc::new(DiscardFollowUps))
             .await;
         let reason = match report.outcome {
             GuestOutcome::Completed(_) => return Ok(()),
@@ -104,6 +104,7 @@ impl Guests {
             GuestOutcome::TimedOut(message) | GuestOutcome::OutOfFuel(message) | GuestOutcome::OutOfMemory(message) => {
                 message
             }
+            GuestOutcome::HostShortage(message) => message,
             GuestOutcome::Stopped => "it was stopped".to_owned(),
         };
         let message = format!("the handler of `{}` does not complete this payload: {reason}", workload.job_type);
@@ -127,9 +128,9 @@ impl Guests {
             let (call, done) = (call.clone(), done.clone());
             tasks.spawn(async move {
                 while started.elapsed() < SPAN && done.load(Ordering::Relaxed) < runs {
-                    let (tap, nowhere) = (Arc::new(Tap::default()), Arc::new(DiscardFollowUps));
+                    let (handle, nowhere) = (Arc::new(AttemptHandle::default()), Arc::new(DiscardFollowUps));
                     let (limits, grants) = (&type_options.limits, &type_options.grants);
-                    sandbox.run(version.plugin(), call.clone(), limits, grants, tap, nowhere).await;
+                    sandbox.run(version.plugin(), call.clone(), limits, grants, handle, nowhere).await;
                     done.fetch_add(1, Ordering::Relaxed);
                 }
             });

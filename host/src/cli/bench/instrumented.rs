@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::workload::Workload;
 use crate::queue::{Digest, JobType, NewJob, Payload, PluginReport};
-use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Tap};
+use crate::sandbox::{AttemptHandle, AttemptReport, Call, FollowUps, Grants, Limits};
 use crate::worker::{Handler, Handlers};
 
 /// A component that logs one word and returns (source: `tests/guests/wat/first_word.wat`).
@@ -112,14 +112,14 @@ impl Handler for InstrumentedHandler {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: Arc<Tap>,
+        handle: Arc<AttemptHandle>,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
+    ) -> AttemptReport {
         let inside = self.measurements.inside.fetch_add(1, Ordering::Relaxed) + 1;
         self.measurements.most.fetch_max(inside, Ordering::Relaxed);
         let report = match call.payload.parse().map(Duration::from_nanos) {
-            Ok(created) => self.time(created, call, limits, grants, &tap, follow_ups).await,
-            Err(_) => self.handler.run(call, limits, grants, tap, follow_ups).await,
+            Ok(created) => self.time(created, call, limits, grants, &handle, follow_ups).await,
+            Err(_) => self.handler.run(call, limits, grants, handle, follow_ups).await,
         };
         self.measurements.inside.fetch_sub(1, Ordering::Relaxed);
         report
@@ -131,7 +131,7 @@ impl Handler for InstrumentedHandler {
 }
 
 impl InstrumentedHandler {
-    /// Runs a job that was created at this time. The guest gets its own tap, so that nothing else takes its first line. The
+    /// Runs a job that was created at this time. The guest gets its own handle, so that nothing else takes its first line. The
     /// lines are passed on when the guest has ended, which is at once.
     async fn time(
         &self,
@@ -139,17 +139,17 @@ impl InstrumentedHandler {
         call: Call,
         limits: &Limits,
         grants: &Grants,
-        tap: &Tap,
+        handle: &AttemptHandle,
         follow_ups: Arc<dyn FollowUps>,
-    ) -> Report {
-        let own = Arc::new(Tap::default());
+    ) -> AttemptReport {
+        let own = Arc::new(AttemptHandle::default());
         let report = self.handler.run(call, limits, grants, own.clone(), follow_ups).await;
         let lines = own.take_lines();
         if let Some(first) = lines.first() {
             let logged = first.time.duration_since(UNIX_EPOCH).unwrap_or_default();
             self.measurements.times().push(logged.saturating_sub(created));
         }
-        lines.into_iter().for_each(|line| tap.push(line));
+        lines.into_iter().for_each(|line| handle.push(line));
         report
     }
 }

@@ -36,7 +36,7 @@ impl Machine {
             jobq: env!("CARGO_PKG_VERSION"),
             optimised: !cfg!(debug_assertions),
             sqlite: sqlite::version(),
-            wasmtime: sandbox::version(),
+            wasmtime: sandbox::wasmtime_version(),
         }
     }
 

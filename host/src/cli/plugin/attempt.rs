@@ -1,4 +1,4 @@
-//! One attempt without a queue: the sandbox, the limits and the grants of the daemon, its follow-ups listed instead of made.
+//! One attempt without a queue: the same sandbox, limits and grants as in the daemon. Follow-ups are listed, not enqueued.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,18 +9,20 @@ use bytesize::ByteSize;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::exit::Code;
+use crate::cli::exit::{Code, Failure};
 use crate::cli::output::{cell, talk};
 use crate::cli::render;
 use crate::plugins::Version;
 use crate::queue::{Due, Id, JobType, NewJob, Next, Outcome, Payload, Timestamp};
-use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, Limits, Line, Report, Sandbox, Source, Tap};
-use crate::worker::{JobTypeOptions, JobTypes, Verdict, decide};
+use crate::sandbox::{
+    AttemptHandle, AttemptReport, Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Limits, Line, Sandbox, Source,
+};
+use crate::worker::{AttemptEnd, JobTypeOptions, JobTypes, decide};
 
-/// How often a running guest is listened to.
-const LISTEN: Duration = Duration::from_millis(20);
+/// How often the output of a running guest is collected.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Characters of a follow-up's payload that people are shown.
+/// Characters of a follow-up's payload that are shown.
 const SHOWN: usize = 200;
 
 /// What all attempts of a command have in common.
@@ -30,11 +32,11 @@ pub(super) struct Setup<'a> {
     pub(super) job_type: &'a JobType,
     pub(super) rules: Arc<JobTypes>,
     pub(super) limits: Limits,
-    /// Attempts a job has, unless the settings of the type are to say.
+    /// The maximum number of attempts; `None` means that of the type.
     pub(super) max_attempts: Option<u32>,
 }
 
-/// What became of one attempt, for programs. The words are those of `jobq show`.
+/// The report on one attempt, for programs. It uses the same words as `jobq show`.
 #[derive(Debug, Serialize)]
 pub(super) struct Attempt {
     r#type: String,
@@ -55,10 +57,10 @@ pub(super) struct Attempt {
     peak_memory_bytes: u64,
     digest: String,
     progress: Option<Progress>,
-    log: Vec<Said>,
-    follow_ups: Vec<Wanted>,
+    log: Vec<LogLine>,
+    follow_ups: Vec<RequestedJob>,
     #[serde(skip)]
-    verdict: Verdict,
+    end: AttemptEnd,
     #[serde(skip)]
     limits: Limits,
 }
@@ -71,16 +73,16 @@ struct Progress {
 
 /// A line that the guest wrote.
 #[derive(Debug, Serialize)]
-struct Said {
+struct LogLine {
     time: String,
     source: &'static str,
     level: Option<&'static str>,
     message: String,
 }
 
-/// A job that the guest asked for. It would be made only if the attempt completes.
+/// A job that the guest asked for. It is only created if the attempt completes.
 #[derive(Debug, Serialize)]
-struct Wanted {
+struct RequestedJob {
     r#type: String,
     payload: String,
     priority: i16,
@@ -90,7 +92,7 @@ struct Wanted {
 }
 
 impl Setup<'_> {
-    /// Attempts a job has.
+    /// The maximum number of attempts.
     pub(super) fn max_attempts(&self) -> u32 {
         self.max_attempts.unwrap_or(self.rule().policy.max_attempts)
     }
@@ -99,12 +101,15 @@ impl Setup<'_> {
         self.rules.of(self.job_type.as_str())
     }
 
-    /// Runs one attempt; Ctrl-C stops it. `hear` is given what the guest writes, as it comes.
+    /// Runs one attempt; Ctrl-C stops it. `on_line` is called for each line while the guest runs.
+    ///
+    /// # Errors
+    /// When the host has no room for the guest.
     pub(super) async fn attempt(
         &self,
         payload: &Payload,
         number: u32,
-        hear: impl Fn(&Line),
+        on_line: impl Fn(&Line),
     ) -> anyhow::Result<Attempt> {
         let max_attempts = self.max_attempts().max(number);
         let call = Call {
@@ -114,55 +119,59 @@ impl Setup<'_> {
             attempt: number,
             max_attempts,
         };
-        let tap = Arc::new(Tap::default());
+        let handle = Arc::new(AttemptHandle::default());
         let collected = Arc::new(Collected { rules: Arc::clone(&self.rules), jobs: Mutex::default() });
         let (plugin, grants) = (self.version.plugin(), &self.rule().grants);
-        let run = self.sandbox.run(plugin, call, &self.limits, grants, Arc::clone(&tap), collected.clone());
+        let run = self.sandbox.run(plugin, call, &self.limits, grants, Arc::clone(&handle), collected.clone());
         let mut ctrl_c = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
-        let mut turns = tokio::time::interval(LISTEN);
+        let mut polls = tokio::time::interval(POLL_INTERVAL);
         let (mut lines, mut progress) = (Vec::new(), None);
-        let mut listen = || {
-            let heard = tap.take_lines();
-            heard.iter().for_each(&hear);
-            lines.extend(heard);
-            progress = tap.take_progress().or(progress.take());
+        let mut collect = || {
+            let new = handle.take_lines();
+            new.iter().for_each(&on_line);
+            lines.extend(new);
+            progress = handle.take_progress().or(progress.take());
         };
         tokio::pin!(run);
         let report = loop {
             tokio::select! {
                 report = &mut run => break report,
-                _ = turns.tick() => listen(),
-                _ = ctrl_c.recv() => tap.stop(),
+                _ = polls.tick() => collect(),
+                _ = ctrl_c.recv() => handle.stop(),
             }
         };
-        listen();
+        collect();
+        if let GuestOutcome::HostShortage(reason) = report.outcome {
+            return Err(Failure::new(Code::TryLater, reason).into());
+        }
         let follow_ups = collected.take();
-        let said = lines.into_iter().map(Said::from).collect();
-        Ok(self.told(number, max_attempts, report, said, progress, follow_ups))
+        let log = lines.into_iter().map(LogLine::from).collect();
+        Ok(self.finished(number, max_attempts, report, log, progress, follow_ups))
     }
 
-    fn told(
+    fn finished(
         &self,
         attempt: u32,
         max_attempts: u32,
-        report: Report,
-        log: Vec<Said>,
+        report: AttemptReport,
+        log: Vec<LogLine>,
         progress: Option<(u8, String)>,
-        follow_ups: Vec<Wanted>,
+        follow_ups: Vec<RequestedJob>,
     ) -> Attempt {
-        let Report { outcome, duration, fuel, peak_memory } = report;
-        let verdict = decide(outcome.clone(), attempt, Some(max_attempts), self.rule(), 0.5);
-        let fatal = matches!(outcome, sandbox::GuestOutcome::Fatal(_));
-        let End { outcome, after, result, error } = End::from(outcome);
+        let AttemptReport { outcome, duration, fuel, peak_memory } = report;
+        let was_stopped = outcome == GuestOutcome::Stopped;
+        let (fatal, delay) = (outcome.is_fatal(), outcome.requested_delay());
+        let end = decide(outcome, attempt, Some(max_attempts), self.rule(), 0.5);
         Attempt {
             r#type: self.job_type.to_string(),
             attempt,
             max_attempts,
-            outcome,
+            // Ctrl-C stops it here, as `jobq cancel` does in the daemon.
+            outcome: if was_stopped { Outcome::Cancelled } else { end.outcome() },
             fatal,
-            after_ms: after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
-            result,
-            error,
+            after_ms: delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
+            result: end.result().map(str::to_owned),
+            error: end.error().map(str::to_owned),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             duration,
             fuel,
@@ -171,7 +180,7 @@ impl Setup<'_> {
             progress: progress.map(|(percent, message)| Progress { percent, message }),
             log,
             follow_ups,
-            verdict,
+            end,
             limits: self.limits.clone(),
         }
     }
@@ -181,35 +190,8 @@ fn as_word<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S::
     serializer.serialize_str(outcome.as_str())
 }
 
-/// An outcome taken apart.
-struct End {
-    outcome: Outcome,
-    after: Option<Duration>,
-    result: Option<String>,
-    error: Option<String>,
-}
-
-impl From<sandbox::GuestOutcome> for End {
-    fn from(outcome: sandbox::GuestOutcome) -> Self {
-        use sandbox::GuestOutcome as Ended;
-        let failed = |outcome, after, error| Self { outcome, after, result: None, error: Some(error) };
-        let mute = |outcome, after| Self { outcome, after, result: None, error: None };
-        match outcome {
-            Ended::Completed(result) => Self { result: Some(result), ..mute(Outcome::Completed, None) },
-            Ended::Failed { message, after } => failed(Outcome::Failed, after, message),
-            Ended::Fatal(message) => failed(Outcome::Failed, None, message),
-            Ended::Snoozed(delay) => mute(Outcome::Snoozed, Some(delay)),
-            Ended::Trapped(error) => failed(Outcome::Trapped, None, error),
-            Ended::TimedOut(error) => failed(Outcome::TimedOut, None, error),
-            Ended::OutOfFuel(error) => failed(Outcome::OutOfFuel, None, error),
-            Ended::OutOfMemory(error) => failed(Outcome::OutOfMemory, None, error),
-            Ended::Stopped => mute(Outcome::Cancelled, None),
-        }
-    }
-}
-
 impl Attempt {
-    /// The exit code that tells how it ended.
+    /// The exit code for its outcome.
     pub(super) fn code(&self) -> Code {
         match self.outcome {
             Outcome::Completed => Code::Ok,
@@ -228,7 +210,7 @@ impl Attempt {
     /// Outcome, time, fuel and memory in one line.
     pub(super) fn summary(&self) -> String {
         let memory = |bytes: u64| ByteSize::b(bytes).display().iec().to_string();
-        let outcome = if self.fatal { "failed for good" } else { self.outcome.as_str() };
+        let outcome = if self.fatal { "failed permanently" } else { self.outcome.as_str() };
         let fuel = match (self.fuel, self.limits.fuel) {
             (Some(fuel), Some(limit)) => {
                 format!(", fuel {} of {}", render::count(fuel), render::count(limit))
@@ -249,14 +231,14 @@ impl Attempt {
         format!("{:.1}ms", self.duration.as_micros() as f64 / 1000.0)
     }
 
-    /// What the daemon would do next; `None` where that goes without saying.
+    /// What the daemon would do next; `None` if that is obvious.
     pub(super) fn next(&self) -> Option<String> {
         let delay = |delay: Duration| humantime::format_duration(delay).to_string();
         let so_far = format!("attempt {} of {}", self.attempt, self.max_attempts);
-        match &self.verdict {
-            Verdict::Complete(_) | Verdict::GiveBack => None,
-            Verdict::Snooze(after) => Some(format!("the daemon would run it again in {}", delay(*after))),
-            Verdict::Fail(failure) => Some(match failure.next {
+        match &self.end {
+            AttemptEnd::Complete(_) | AttemptEnd::GiveBack => None,
+            AttemptEnd::Snooze(after) => Some(format!("the daemon would run it again in {}", delay(*after))),
+            AttemptEnd::Fail(failure) => Some(match failure.next {
                 Next::Retry(after) => format!("the daemon would try again in {} ({so_far})", delay(after)),
                 Next::Dead if self.fatal => "the job would be dead".to_owned(),
                 Next::Dead => format!("the job would be dead ({so_far})"),
@@ -264,25 +246,25 @@ impl Attempt {
         }
     }
 
-    /// Says on stderr which jobs the guest asked for.
-    pub(super) fn tell_follow_ups(&self) {
-        let made = if self.outcome == Outcome::Completed {
+    /// Prints the jobs that the guest asked for to stderr.
+    pub(super) fn print_follow_ups(&self) {
+        let prefix = if self.outcome == Outcome::Completed {
             "would enqueue"
         } else {
-            "would not enqueue, for the attempt did not complete:"
+            "would not enqueue, because the attempt did not complete:"
         };
         for job in &self.follow_ups {
-            talk(format!("{made} {}", job.text()));
+            talk(format!("{prefix} {}", job.text()));
         }
     }
 
-    /// Says on stderr what the guest wrote.
-    pub(super) fn tell_log(&self, indent: &str) {
-        self.log.iter().for_each(|said| talk(format!("{indent}{}", said.text())));
+    /// Prints the guest's log to stderr.
+    pub(super) fn print_log(&self, indent: &str) {
+        self.log.iter().for_each(|line| talk(format!("{indent}{}", line.text())));
     }
 }
 
-impl Wanted {
+impl RequestedJob {
     fn text(&self) -> String {
         let mut text = format!("{} {}", self.r#type, cell(&self.payload, SHOWN));
         if self.delay_ms > 0 {
@@ -291,8 +273,8 @@ impl Wanted {
         if self.priority != 0 {
             text += &format!(" priority {}", self.priority);
         }
-        if let Some(most) = self.max_attempts {
-            text += &format!(" max-attempts {most}");
+        if let Some(max) = self.max_attempts {
+            text += &format!(" max-attempts {max}");
         }
         if let Some(key) = &self.key {
             text += &format!(" key `{}`", cell(key, SHOWN));
@@ -301,7 +283,7 @@ impl Wanted {
     }
 }
 
-impl From<NewJob> for Wanted {
+impl From<NewJob> for RequestedJob {
     fn from(job: NewJob) -> Self {
         let delay = match job.due {
             Due::In(delay) => delay,
@@ -318,7 +300,7 @@ impl From<NewJob> for Wanted {
     }
 }
 
-impl From<Line> for Said {
+impl From<Line> for LogLine {
     fn from(line: Line) -> Self {
         let since_epoch = line.time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let time = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
@@ -326,18 +308,18 @@ impl From<Line> for Said {
     }
 }
 
-impl Said {
+impl LogLine {
     fn text(&self) -> String {
-        said(self.level.unwrap_or(self.source), &self.message)
+        labelled(self.level.unwrap_or(self.source), &self.message)
     }
 }
 
 /// A line of a guest for people.
 pub(super) fn line(line: &Line) -> String {
-    said(line.level.unwrap_or_else(|| source(line.source)), &line.message)
+    labelled(line.level.unwrap_or_else(|| source(line.source)), &line.message)
 }
 
-fn said(kind: &str, message: &str) -> String {
+fn labelled(kind: &str, message: &str) -> String {
     format!("{kind:<6} {}", cell(message, usize::MAX))
 }
 
@@ -349,16 +331,16 @@ const fn source(source: Source) -> &'static str {
     }
 }
 
-/// Takes follow-ups by the rules of the daemon and keeps them.
+/// Checks follow-ups by the daemon's rules and collects them.
 struct Collected {
     rules: Arc<JobTypes>,
     jobs: Mutex<Vec<NewJob>>,
 }
 
 impl Collected {
-    fn take(&self) -> Vec<Wanted> {
+    fn take(&self) -> Vec<RequestedJob> {
         let jobs = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
-        jobs.into_iter().map(Wanted::from).collect()
+        jobs.into_iter().map(RequestedJob::from).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A file of payloads, one a line; with what is expected beside a payload, the line is a test case.
+//! A file with one payload per line. A line that also has an expectation is a test case.
 
 use std::collections::BTreeMap;
 
@@ -12,56 +12,56 @@ use crate::cli::exit::Failure;
 use crate::config::suggest;
 use crate::queue::Payload;
 
-/// Bad lines that are told.
-const MOST_PROBLEMS: usize = 20;
+/// Invalid lines that are reported.
+const MAX_PROBLEMS: usize = 20;
 
-/// How an attempt can end here.
+/// The outcomes of an attempt without a daemon.
 const OUTCOMES: [&str; 7] = ["completed", "failed", "snoozed", "trapped", "timed_out", "out_of_fuel", "out_of_memory"];
 
 /// One line.
 #[derive(Debug)]
 pub(super) struct Case {
-    /// Its number; the first is 1.
+    /// Its line number; the first is 1.
     pub(super) line: usize,
     pub(super) name: Option<String>,
     pub(super) payload: Payload,
-    /// The number of the attempt, where it matters.
+    /// The attempt number, if the case sets one.
     pub(super) attempt: Option<u32>,
     expected: Expected,
 }
 
-/// What an attempt must bring. Nothing but completing, unless there is more.
+/// The expectation. The default is that the attempt completes.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     outcome: Option<String>,
     /// A part of the message.
     error: Option<String>,
-    #[serde(default, deserialize_with = "whatever_stands_there")]
+    #[serde(default, deserialize_with = "including_null")]
     result: Option<Value>,
     fatal: Option<bool>,
     after_ms: Option<u64>,
 }
 
-/// A line with a payload and what is expected of it.
+/// A line with a payload and an expectation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct CaseLine {
     payload: Box<RawValue>,
     expect: Value,
     attempt: Option<u32>,
     name: Option<String>,
 }
 
-/// `null` is a result like any other.
-fn whatever_stands_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+/// `null` is a result too.
+fn including_null<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
 
-/// Reads all lines of `file`.
+/// Parses all lines of `file`.
 ///
 /// # Errors
-/// When lines are bad: all of them, with line and column.
+/// When lines are invalid: reports all of them, with line and column.
 pub(super) fn parse(file: &str, bytes: &[u8], max_payload: usize) -> Result<Vec<Case>, Failure> {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -74,47 +74,47 @@ pub(super) fn parse(file: &str, bytes: &[u8], max_payload: usize) -> Result<Vec<
         }
     }
     if problems.is_empty() && cases.is_empty() {
-        return Err(Failure::usage(format!("`{file}` has no payloads: expected one JSON value a line")));
+        return Err(Failure::usage(format!("`{file}` has no payloads: expected one JSON value per line")));
     }
     if problems.is_empty() {
         return Ok(cases);
     }
-    let more = problems.len().saturating_sub(MOST_PROBLEMS);
-    problems.truncate(MOST_PROBLEMS);
+    let more = problems.len().saturating_sub(MAX_PROBLEMS);
+    problems.truncate(MAX_PROBLEMS);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    let message = format!("nothing was run, for `{file}` has bad lines:\n{}{more}", problems.join("\n"));
+    let message = format!("nothing was run, because `{file}` has invalid lines:\n{}{more}", problems.join("\n"));
     Err(Failure::usage(message)
-        .hint("expected a payload a line, or {\"payload\": {}, \"expect\": {}}; `jobq plugin run --help` has the rest"))
+        .hint("expected a payload per line, or {\"payload\": {}, \"expect\": {}}; see `jobq plugin run --help`"))
 }
 
-/// A line, or what is wrong with it: `, column 3: …` where a place is known.
+/// Parses a line. The error starts with `, column 3: ` if the column is known.
 fn case(number: usize, line: &[u8], max_payload: usize) -> Result<Case, String> {
     let text = std::str::from_utf8(line)
         .map_err(|error| format!(", column {}: this is not UTF-8", error.valid_up_to() + 1))?;
     let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
-    if let Some(misspelt) = misspelt(&keys) {
-        return Err(format!(": unknown key `{misspelt}`, did you mean `expect`?"));
+    if let Some(misspelled) = misspelled_expect(&keys) {
+        return Err(format!(": unknown key `{misspelled}`, did you mean `expect`?"));
     }
     if !(keys.contains_key("payload") && keys.contains_key("expect")) {
-        serde_json::from_str::<IgnoredAny>(text).map_err(|error| placed(&error))?;
+        serde_json::from_str::<IgnoredAny>(text).map_err(|error| with_column(&error))?;
         let payload = payload(text.trim_ascii(), max_payload)?;
         return Ok(Case { line: number, name: None, payload, attempt: None, expected: Expected::default() });
     }
-    let written: Written = serde_json::from_str(text).map_err(|error| placed(&error))?;
-    if written.attempt == Some(0) {
-        return Err(": attempt is 0: the first is 1".to_owned());
+    let line: CaseLine = serde_json::from_str(text).map_err(|error| with_column(&error))?;
+    if line.attempt == Some(0) {
+        return Err(": attempt is 0, but attempts start at 1".to_owned());
     }
     Ok(Case {
         line: number,
-        name: written.name,
-        payload: payload(written.payload.get(), max_payload)?,
-        attempt: written.attempt,
-        expected: expected(written.expect)?,
+        name: line.name,
+        payload: payload(line.payload.get(), max_payload)?,
+        attempt: line.attempt,
+        expected: expected(line.expect)?,
     })
 }
 
-/// The key beside `payload` that was meant to be `expect`.
-fn misspelt(keys: &BTreeMap<String, IgnoredAny>) -> Option<&str> {
+/// A key next to `payload` that is probably a misspelled `expect`.
+fn misspelled_expect(keys: &BTreeMap<String, IgnoredAny>) -> Option<&str> {
     let is_case = keys.contains_key("payload") && !keys.contains_key("expect");
     let near = |key: &&String| suggest::closest(key, ["expect"]).is_some();
     is_case.then(|| keys.keys().find(near))?.map(String::as_str)
@@ -124,14 +124,14 @@ fn payload(text: &str, max: usize) -> Result<Payload, String> {
     Payload::parse(text.to_owned(), max).map_err(|error| format!(": {error}"))
 }
 
-/// What serde_json says, the place first.
-fn placed(error: &serde_json::Error) -> String {
+/// The message of serde_json, with the column first.
+fn with_column(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.split_once(" at line 1 column").map_or(text.as_str(), |(message, _)| message);
     format!(", column {}: {message}", error.column())
 }
 
-/// An object that names an outcome says how the attempt must end; everything else is its result.
+/// An object with `outcome` describes how the attempt must end. Anything else is the expected result.
 fn expected(expect: Value) -> Result<Expected, String> {
     if expect.get("outcome").is_none() {
         return Ok(Expected { result: Some(expect), ..Expected::default() });
@@ -148,22 +148,22 @@ fn expected(expect: Value) -> Result<Expected, String> {
 }
 
 impl Case {
-    /// How an attempt differs from what is expected of it; `None` where it does not.
+    /// The difference between an attempt and the expectation, if there is one.
     pub(super) fn difference(&self, run: &Attempt) -> Option<String> {
         let Expected { outcome, error, result, fatal, after_ms } = &self.expected;
-        let said = run.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
+        let message = run.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
         let (wanted, got) = (outcome.as_deref().unwrap_or("completed"), run.outcome.as_str());
         if wanted != got {
-            return Some(format!("expected {wanted}, got {got}{said}"));
+            return Some(format!("expected {wanted}, got {got}{message}"));
         }
         if let Some(part) = error
             && !run.error.as_ref().is_some_and(|error| error.contains(part))
         {
-            return Some(format!("expected an error with {part:?}, got {got}{said}"));
+            return Some(format!("expected an error containing {part:?}, got {got}{message}"));
         }
         if let Some(fatal) = fatal.filter(|fatal| *fatal != run.fatal) {
-            let word = |fatal| if fatal { "a failure for good" } else { "a failure that is tried again" };
-            return Some(format!("expected {}, got {}{said}", word(fatal), word(run.fatal)));
+            let word = |fatal| if fatal { "a fatal failure" } else { "a failure that is retried" };
+            return Some(format!("expected {}, got {}{message}", word(fatal), word(run.fatal)));
         }
         if after_ms.is_some() && *after_ms != run.after_ms {
             let text = |ms: Option<u64>| ms.map_or("no delay".to_owned(), |ms| format!("a delay of {ms} ms"));
@@ -175,7 +175,7 @@ impl Case {
     }
 }
 
-/// Whether a result is the wanted value: as JSON where it is JSON, else as text.
+/// Whether a result is the wanted value: compared as JSON if it is JSON, otherwise as text.
 fn is_result(wanted: &Value, got: &str) -> bool {
     match serde_json::from_str(got) {
         Ok(got) => same(wanted, &got),
@@ -183,7 +183,7 @@ fn is_result(wanted: &Value, got: &str) -> bool {
     }
 }
 
-/// Equality as JSON has it: `1` and `1.0` are one number, and the order of keys means nothing.
+/// JSON equality: `1` equals `1.0`, and the order of keys doesn't matter.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => same_number(a, b),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_a_payload_unless_it_says_what_to_expect() {
+    fn a_line_is_a_payload_unless_it_has_payload_and_expect() {
         for text in ["3", r#"{"payload": 1}"#, r#"{"expect": 1, "other": 2}"#, r#"["payload", "expect"]"#] {
             let case = case(1, text.as_bytes(), 100).unwrap();
             assert_eq!((case.payload.as_str(), case.expected), (text, Expected::default()));
@@ -221,29 +221,29 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_told_with_its_column() {
+    fn invalid_lines_are_reported_with_their_column() {
         assert_eq!(problem("{'a': 1}"), ", column 2: key must be a string");
         assert_eq!(problem("\"a\" 1"), ", column 5: trailing characters");
         let unknown = problem(r#"{"payload": 1, "expect": 2, "exspect": 3}"#);
         assert!(unknown.starts_with(", column 37: unknown field `exspect`"), "{unknown}");
-        let misspelt = problem(r#"{"payload": 1, "expct": 2}"#);
-        assert_eq!(misspelt, ": unknown key `expct`, did you mean `expect`?");
+        let misspelled = problem(r#"{"payload": 1, "expct": 2}"#);
+        assert_eq!(misspelled, ": unknown key `expct`, did you mean `expect`?");
         assert_eq!(case(1, b"\"\xff\"", 100).unwrap_err(), ", column 2: this is not UTF-8");
     }
 
     #[test]
-    fn an_outcome_that_does_not_exist_is_told() {
-        let said = problem(r#"{"payload": 1, "expect": {"outcome": "fail"}}"#);
+    fn unknown_outcomes_and_keys_are_reported() {
+        let unknown = problem(r#"{"payload": 1, "expect": {"outcome": "fail"}}"#);
         assert!(
-            said.starts_with(": `fail` is not an outcome: did you mean `failed`? expected one of completed,"),
-            "{said}"
+            unknown.starts_with(": `fail` is not an outcome: did you mean `failed`? expected one of completed,"),
+            "{unknown}"
         );
-        let said = problem(r#"{"payload": 1, "expect": {"outcome": "failed", "message": "x"}}"#);
-        assert!(said.starts_with(": expect: unknown field `message`"), "{said}");
+        let unknown = problem(r#"{"payload": 1, "expect": {"outcome": "failed", "message": "x"}}"#);
+        assert!(unknown.starts_with(": expect: unknown field `message`"), "{unknown}");
     }
 
     #[test]
-    fn results_are_compared_as_json_and_else_as_text() {
+    fn results_are_compared_as_json_or_as_text() {
         assert!(is_result(&json!({"a": 1, "b": [2.0]}), r#"{"b":[2], "a": 1.0}"#));
         assert!(!is_result(&json!({"a": 1}), r#"{"a": 1, "b": 2}"#));
         assert!(!is_result(&json!([1]), "[1, 1]"));

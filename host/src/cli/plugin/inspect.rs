@@ -1,4 +1,4 @@
-//! `jobq plugin inspect`: what a file is, and whether its type may do what it wants to.
+//! `jobq plugin inspect`: what a file is, what it imports, and what its type is granted.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::needs::{self, Access, Need};
-use super::subject::{self, Subject};
+use super::plugin_file::{FileArgs, PluginFile};
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, tell};
 use crate::cli::output::{self, Column, cell};
@@ -15,12 +15,12 @@ use crate::cli::render;
 use crate::plugins::{Version, is_compiled, read};
 use crate::sandbox::{Form, Kind, Metadata, Plugin};
 
-/// Characters of the functions of an interface that people are shown.
+/// Characters of a list that are shown.
 const SHOWN: usize = 60;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-It runs no guest code. A file that does not load is told as far as it can be read; exit code 5 says so.
+No guest code is run. A file that cannot be loaded is described as far as it can be read; the exit code is then 5.
 
 Examples:
   jobq plugin inspect plugins/resize.wasm
@@ -30,23 +30,23 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    subject: subject::Which,
+    file: FileArgs,
 }
 
-/// What there is to tell, for programs.
+/// The description of a plugin, for programs.
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
     r#type: String,
-    /// Whether the settings name the type; if not, the defaults hold.
+    /// Whether the settings name the type; if not, the defaults apply.
     configured: bool,
     size_bytes: usize,
     digest: String,
-    /// `component` or `core module`; null where it is no WebAssembly.
+    /// `component` or `core module`; null if it isn't WebAssembly.
     form: Option<&'static str>,
-    /// `handler` or `program`; null where it does not load.
+    /// `handler` or `program`; null if it can't be loaded.
     kind: Option<&'static str>,
-    /// Why it does not load.
+    /// Why it can't be loaded.
     problem: Option<String>,
     contract: Option<String>,
     made_by: Vec<Made>,
@@ -64,7 +64,7 @@ struct Made {
     version: String,
 }
 
-/// What the frames of a trap will show.
+/// What the stack frames of a trap show.
 #[derive(Debug, Serialize)]
 struct Trace {
     names: bool,
@@ -79,42 +79,42 @@ struct Memory {
 
 #[derive(Debug, Serialize)]
 struct Compiled {
-    /// Whether compiled code was there before this command.
+    /// Whether compiled code was in the cache before this command.
     cached: bool,
     load_ms: f64,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let subject = Subject::of(&args.subject, context)?;
-    let bytes = read(&subject.file).map_err(|error| subject.unloadable(&error))?;
+    let file = PluginFile::of(&args.file, context)?;
+    let bytes = read(&file.file).map_err(|error| file.load_failure(&error))?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    let (sandbox, cache) = (subject.sandbox()?, subject.cache());
-    let cached = is_compiled(digest, subject.metering(), &sandbox, &cache)?;
+    let (sandbox, cache) = (file.sandbox()?, file.cache());
+    let cached = is_compiled(digest, file.metering(), &sandbox, &cache)?;
     let started = Instant::now();
-    let loaded = subject.load(&sandbox, &cache);
+    let loaded = file.load(&sandbox, &cache);
     let compiled = Compiled { cached, load_ms: started.elapsed().as_micros() as f64 / 1000.0 };
-    let report = report(&subject, &bytes, digest, loaded.as_ref().ok(), compiled);
+    let report = report(&file, &bytes, digest, loaded.as_ref().ok(), compiled);
     let problem = loaded.as_ref().err().map(ToString::to_string);
     let report = Report { problem, ..report };
     output::one(context.format(), &report, || people(&report))?;
     match report.problem {
         None => Ok(Code::Ok),
         Some(problem) => {
-            tell(&format!("`{}` cannot serve: {problem}", report.file), None);
+            tell(&format!("`{}` cannot be loaded: {problem}", report.file), None);
             Ok(Code::Problems)
         }
     }
 }
 
-fn report(subject: &Subject, bytes: &[u8], digest: [u8; 32], loaded: Option<&Version>, compiled: Compiled) -> Report {
+fn report(file: &PluginFile, bytes: &[u8], digest: [u8; 32], loaded: Option<&Version>, compiled: Compiled) -> Report {
     let metadata = Metadata::of(bytes);
     let plugin = loaded.map(Version::plugin);
-    let limits = &subject.rule.limits;
+    let limits = &file.rule.limits;
     let tools = metadata.iter().flat_map(|metadata| metadata.tools.clone());
     Report {
-        file: subject.file.display().to_string(),
-        r#type: subject.job_type.to_string(),
-        configured: subject.settings.names(subject.job_type.as_str()),
+        file: file.file.display().to_string(),
+        r#type: file.job_type.to_string(),
+        configured: file.settings.names(file.job_type.as_str()),
         size_bytes: bytes.len(),
         digest: hex::encode(digest),
         form: metadata.as_ref().map(|metadata| form(metadata.form)),
@@ -126,8 +126,7 @@ fn report(subject: &Subject, bytes: &[u8], digest: [u8; 32], loaded: Option<&Ver
         memory: Memory { minimum_bytes: plugin.map(Plugin::minimum_memory), limit_bytes: limits.memory },
         fuel: limits.fuel,
         compiled,
-        imports: plugin
-            .map_or_else(Vec::new, |plugin| needs::needs(plugin, subject.job_type.as_str(), &subject.settings)),
+        imports: plugin.map_or_else(Vec::new, |plugin| needs::needs(plugin, file.job_type.as_str(), &file.settings)),
     }
 }
 
@@ -155,7 +154,7 @@ fn people(report: &Report) -> String {
     if !missing.is_empty() {
         let name = &report.r#type;
         text = format!(
-            "{text}\n\nNot granted to `{name}`, and denied when it is called; under [jobs.{name}] in jobq.toml:\n  {}",
+            "{text}\n\nNot granted to `{name}`, so calls fail; to grant them, add this under [jobs.{name}] in jobq.toml:\n  {}",
             missing.join("\n  ")
         );
     }
@@ -164,10 +163,10 @@ fn people(report: &Report) -> String {
 
 fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let bytes = |bytes: u64| ByteSize::b(bytes).display().iec().to_string();
-    let by = if report.configured { "as jobq.toml has it" } else { "by the defaults, for jobq.toml does not name it" };
+    let by = if report.configured { "configured in jobq.toml" } else { "not in jobq.toml, so the defaults apply" };
     let mut facts = vec![("file", report.file.clone()), ("type", format!("{}, {by}", report.r#type))];
-    let form = report.form.unwrap_or("no WebAssembly");
-    facts.push(("kind", report.kind.map_or_else(|| form.to_owned(), |kind| format!("{kind}, as a {form}"))));
+    let form = report.form.unwrap_or("not WebAssembly");
+    facts.push(("kind", report.kind.map_or_else(|| form.to_owned(), |kind| format!("{kind}, a {form}"))));
     if let Some(contract) = &report.contract {
         facts.push(("contract", contract.clone()));
     }
@@ -180,8 +179,8 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(trace) = &report.trace {
         let shows = match (trace.names, trace.lines) {
             (_, true) => "functions with file and line",
-            (true, false) => "functions, without file and line: it was built without debug information",
-            (false, false) => "numbers of functions only: its names were stripped",
+            (true, false) => "functions without file and line: it was built without debug information",
+            (false, false) => "function numbers only: its names were stripped",
         };
         facts.push(("traps show", shows.to_owned()));
     }
@@ -189,13 +188,11 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(minimum) = report.memory.minimum_bytes {
         let over =
             if minimum > report.memory.limit_bytes as u64 { ": every attempt will end as out_of_memory" } else { "" };
-        facts.push(("memory", format!("starts with {}, may have {limit}{over}", bytes(minimum))));
+        facts.push(("memory", format!("starts with {}, limit {limit}{over}", bytes(minimum))));
     }
     facts.push((
         "fuel",
-        report
-            .fuel
-            .map_or_else(|| "not counted".to_owned(), |fuel| format!("counted, {} an attempt", render::count(fuel))),
+        report.fuel.map_or_else(|| "not counted".to_owned(), |fuel| format!("{} per attempt", render::count(fuel))),
     ));
     if report.kind.is_some() {
         let how = if report.compiled.cached { "from the cache" } else { "compiled" };

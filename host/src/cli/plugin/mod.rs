@@ -1,4 +1,4 @@
-//! `jobq plugin`: make one, try it without a daemon, look into it, see what serves.
+//! `jobq plugin`: create a plugin, try it without a daemon, inspect it, list what is being served.
 
 mod attempt;
 mod cases;
@@ -6,8 +6,8 @@ mod inspect;
 mod list;
 pub(super) mod needs;
 mod new;
+mod plugin_file;
 mod run;
-mod subject;
 mod template;
 
 use super::context::Context;
@@ -15,16 +15,16 @@ use super::exit::Code;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Make the directory of a new plugin that builds at once
+    /// Create the directory of a new plugin, ready to build
     #[command(after_help = new::HELP)]
     New(new::Args),
-    /// Run one attempt of a plugin, or many, without a daemon and without a queue
+    /// Run a plugin on one or many payloads, without a daemon and without a queue
     #[command(after_help = run::HELP)]
     Run(run::Args),
-    /// Show what a plugin is, what it imports, and what of that its type is granted
+    /// Show what a plugin is, what it imports, and which imports its type is granted
     #[command(after_help = inspect::HELP)]
     Inspect(inspect::Args),
-    /// Every type with its file and how that stands in each running daemon
+    /// List every type with its file and its state in each running daemon
     #[command(after_help = list::HELP)]
     List,
 }

@@ -1,4 +1,4 @@
-//! What a plugin imports, held against what its type is granted.
+//! What a plugin imports, compared with what its type is granted.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::sandbox::{Grants, Interface, Plugin};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "is", content = "by")]
 pub(in crate::cli) enum Access {
-    /// Every type may.
+    /// Every type may use it.
     Free,
-    /// The settings grant it, as far as this says.
+    /// The settings grant it, limited to this.
     Granted(String),
-    /// They do not; this line under `[jobs.NAME]` would.
+    /// The settings don't grant it; this line under `[jobs.NAME]` would.
     Missing(String),
-    /// No setting can.
+    /// No setting can grant it.
     Denied(String),
 }
 
@@ -43,15 +43,15 @@ pub(in crate::cli) fn needs(plugin: &Plugin, job_type: &str, settings: &Settings
     plugin.interfaces().into_iter().map(need).collect()
 }
 
-/// Something that is missing, in a few words: the import, and the line that would grant it or why nothing does.
+/// An import that isn't granted: its name, and the line that would grant it or why nothing can.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Missing {
     pub(in crate::cli) text: String,
-    /// Whether standard libraries import it on their own, so that the handler hardly misses it.
+    /// Whether standard libraries import it on their own, so that the handler probably doesn't need it.
     pub(in crate::cli) is_unasked: bool,
 }
 
-/// What is missing, each once for all interfaces that the same line would grant.
+/// The imports that aren't granted, once for all interfaces that the same line would grant.
 pub(in crate::cli) fn missing(needs: &[Need]) -> Vec<Missing> {
     let mut missing: Vec<Missing> = Vec::new();
     for need in needs {
@@ -62,7 +62,7 @@ pub(in crate::cli) fn missing(needs: &[Need]) -> Vec<Missing> {
             Access::Missing(line) => line,
             Access::Denied(reason) => reason,
         };
-        // Of these packages single interfaces are granted, of the others all or nothing.
+        // These packages are granted by interface, the others as a whole.
         let what = if matches!(package, "jobq:handler" | "wasi:cli") { name } else { package };
         let is_unasked = !matches!(package, "jobq:handler" | "wasi:http");
         let found = Missing { text: format!("{what} ({cure})"), is_unasked };
@@ -94,7 +94,7 @@ fn access(interface: &str, grants: &Grants) -> Access {
     }
 }
 
-/// Granted as far as `names` go; not at all where there are none.
+/// Granted, limited to `names`; missing if there are none.
 fn by_names<'a>(names: impl Iterator<Item = &'a str>, line: &str) -> Access {
     let names: Vec<_> = names.collect();
     if names.is_empty() { Access::Missing(line.to_owned()) } else { Access::Granted(names.join(", ")) }

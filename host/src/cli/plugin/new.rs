@@ -1,4 +1,4 @@
-//! `jobq plugin new`: a directory with a handler that builds, from a template in the binary.
+//! `jobq plugin new`: creates a directory with a handler that builds, from a template in the binary.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
 
-use super::template::{self, Made};
+use super::template::{self, TemplateFile};
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
@@ -17,29 +17,29 @@ use crate::queue::JobType;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The README of what it makes says what to install, how to build and how to test. Nothing is downloaded.
+The new directory has a README with what to install, how to build and how to test. Nothing is downloaded.
 
 Examples:
   jobq plugin new resize --lang rust
   jobq plugin new nightly_report --lang go --program      stdin to stdout, no bindings
-  jobq plugin new resize --lang python --dir handlers     makes handlers/resize/";
+  jobq plugin new resize --lang python --dir handlers     creates handlers/resize/";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Its name: the job type that it will serve
+    /// The name of the plugin, and of the job type that it serves
     name: String,
     /// The language
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     lang: String,
-    /// Make an ordinary program, payload on stdin and result on stdout, instead of a handler
+    /// Create a program, with the payload on stdin and the result on stdout, instead of a handler
     #[arg(long)]
     program: bool,
-    /// Where to make the directory
+    /// Where to create the directory
     #[arg(long, value_name = "PARENT", default_value = ".")]
     dir: PathBuf,
 }
 
-/// The languages, each also by its other names.
+/// The languages with their aliases.
 fn languages() -> PossibleValuesParser {
     let value = |language| {
         let others: &[&str] = match language {
@@ -55,7 +55,7 @@ fn languages() -> PossibleValuesParser {
     PossibleValuesParser::new(template::languages().into_iter().map(value))
 }
 
-/// What was made, for programs.
+/// What was created, for programs.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     dir: String,
@@ -69,13 +69,14 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let available = template::languages_with(args.program);
     if !available.contains(&language) {
         let (this, other) = if args.program { ("program", "without") } else { ("handler", "with") };
-        let failure = Failure::usage(format!("there is no template of a {this} in {language}"));
+        let failure = Failure::usage(format!("there is no {this} template for {language}"));
         let all = available.join(", ");
-        return Err(failure.hint(format!("there are {all}; {language} has one {other} `--program`")).into());
+        let hint = format!("{this} templates exist for {all}; {language} has a template {other} `--program`");
+        return Err(failure.hint(hint).into());
     }
     let files = template::files(language, args.program, &args.name);
     let target = if args.dir == Path::new(".") { PathBuf::from(&args.name) } else { args.dir.join(&args.name) };
-    make(&args.dir, &target, &files)?;
+    create(&args.dir, &target, &files)?;
     let report = Report {
         dir: target.display().to_string(),
         files: files.iter().map(|file| file.path.as_str()).collect(),
@@ -85,17 +86,17 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     Ok(Code::Ok)
 }
 
-/// A name must be a job type, and harmless as a directory and on a command line.
+/// The name must be a job type, and safe as a directory name and on a command line.
 fn check_name(name: &str) -> Result<(), Failure> {
     JobType::parse(name).map_err(|error| Failure::usage(error.to_string()))?;
     if name.starts_with(['.', '-']) {
-        let failure = Failure::usage(format!("`{name}` is no name for a plugin: it begins with `{}`", &name[..1]));
-        return Err(failure.hint("hidden files serve nothing, and a `-` would be taken for an option"));
+        let failure = Failure::usage(format!("a plugin name cannot start with `{}`: `{name}`", &name[..1]));
+        return Err(failure.hint("hidden files are not served, and `-` starts an option"));
     }
     Ok(())
 }
 
-/// clap passes aliases on as they were typed.
+/// The language of an alias. clap passes aliases on as they were typed.
 fn canonical(typed: &str) -> &'static str {
     let parser = languages();
     let values = clap::builder::TypedValueParser::possible_values(&parser);
@@ -104,28 +105,28 @@ fn canonical(typed: &str) -> &'static str {
     template::languages().into_iter().find(|language| *language == name).unwrap_or("")
 }
 
-/// Makes all of it beside the target first and moves it there whole, so that a failure leaves nothing behind.
-fn make(parent: &Path, target: &Path, files: &[Made]) -> anyhow::Result<()> {
+/// Creates all files in a temporary directory and renames that to the target, so that a failure leaves nothing behind.
+fn create(parent: &Path, target: &Path, files: &[TemplateFile]) -> anyhow::Result<()> {
     if !parent.is_dir() {
         let failure = Failure::new(Code::NotFound, format!("there is no directory `{}`", parent.display()));
-        return Err(failure.hint("make it first, or name another one by `--dir`").into());
+        return Err(failure.hint("create it first, or choose another one with `--dir`").into());
     }
     if is_taken(target) {
         return Err(taken(target).into());
     }
-    let stage = tempfile::Builder::new().prefix(".jobq-new-").tempdir_in(parent);
-    let stage = stage.with_context(|| format!("cannot write to `{}`", parent.display()))?;
-    let dir = stage.path().join("plugin");
+    let temporary = tempfile::Builder::new().prefix(".jobq-new-").tempdir_in(parent);
+    let temporary = temporary.with_context(|| format!("cannot write to `{}`", parent.display()))?;
+    let dir = temporary.path().join("plugin");
     for file in files {
         write(&dir.join(&file.path), file).with_context(|| format!("cannot write `{}`", file.path))?;
     }
     match fs::rename(&dir, target) {
         Err(error) if is_taken(target) => Err(anyhow::Error::from(error).context(taken(target))),
-        moved => moved.with_context(|| format!("cannot make `{}`", target.display())),
+        moved => moved.with_context(|| format!("cannot create `{}`", target.display())),
     }
 }
 
-/// Whether something is there that is more than an empty directory.
+/// Whether something other than an empty directory exists there.
 fn is_taken(target: &Path) -> bool {
     match fs::symlink_metadata(target) {
         Err(_) => false,
@@ -134,12 +135,11 @@ fn is_taken(target: &Path) -> bool {
 }
 
 fn taken(target: &Path) -> Failure {
-    let failure =
-        Failure::new(Code::Conflict, format!("`{}` is there already, and is no empty directory", target.display()));
-    failure.hint("nothing was touched; choose another name, or another place by `--dir`")
+    let failure = Failure::new(Code::Conflict, format!("`{}` exists and is not an empty directory", target.display()));
+    failure.hint("nothing was changed; choose another name, or another directory with `--dir`")
 }
 
-fn write(path: &Path, file: &Made) -> io::Result<()> {
+fn write(path: &Path, file: &TemplateFile) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
@@ -150,8 +150,8 @@ fn write(path: &Path, file: &Made) -> io::Result<()> {
     Ok(())
 }
 
-/// The commands that lead from here to a first attempt.
-fn next(target: &Path, name: &str, files: &[Made]) -> [String; 3] {
+/// The commands from here to a first attempt.
+fn next(target: &Path, name: &str, files: &[TemplateFile]) -> [String; 3] {
     let has = |path: &str| files.iter().any(|file| file.path == path);
     let build = if has("build.sh") {
         "./build.sh"
@@ -168,7 +168,7 @@ fn next(target: &Path, name: &str, files: &[Made]) -> [String; 3] {
 fn people(report: &Report<'_>) -> String {
     let [enter, build, try_it] = &report.next;
     format!(
-        "made {}:\n  {}\n\nnext:\n  {enter}\n  {build:<44}  # README.md says what it needs, and how to test\n  \
+        "created {}:\n  {}\n\nnext:\n  {enter}\n  {build:<44}  # see README.md for what it needs and how to test\n  \
          {try_it:<44}  # one attempt, no daemon",
         report.dir,
         report.files.join("\n  ")
@@ -179,9 +179,9 @@ fn people(report: &Report<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn made(path: &str, content: &str) -> Made {
+    fn template_file(path: &str, content: &str) -> TemplateFile {
         let executable = content.starts_with("#!");
-        Made { path: path.to_owned(), content: content.as_bytes().to_vec(), executable }
+        TemplateFile { path: path.to_owned(), content: content.as_bytes().to_vec(), executable }
     }
 
     fn names(dir: &Path) -> Vec<String> {
@@ -189,10 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn scripts_can_be_run_and_nothing_else_is_left() {
+    fn scripts_are_executable_and_no_temporary_files_are_left() {
         let parent = tempfile::tempdir().unwrap();
         let target = parent.path().join("x");
-        make(parent.path(), &target, &[made("README.md", "text"), made("bin/run", "#!/bin/sh\n")]).unwrap();
+        let files = [template_file("README.md", "text"), template_file("bin/run", "#!/bin/sh\n")];
+        create(parent.path(), &target, &files).unwrap();
         assert_eq!(names(parent.path()), ["x"]);
         let mode = |path: &str| fs::metadata(target.join(path)).unwrap().permissions().mode() & 0o111;
         assert_eq!((mode("README.md"), mode("bin/run")), (0, 0o111));
@@ -201,13 +202,13 @@ mod tests {
     #[test]
     fn a_failure_halfway_leaves_nothing_behind() {
         let parent = tempfile::tempdir().unwrap();
-        let files = [made("a", "a file"), made("a/b", "below a file")];
-        assert!(make(parent.path(), &parent.path().join("x"), &files).is_err());
+        let files = [template_file("a", "a file"), template_file("a/b", "below a file")];
+        assert!(create(parent.path(), &parent.path().join("x"), &files).is_err());
         assert!(names(parent.path()).is_empty(), "{:?}", names(parent.path()));
     }
 
     #[test]
-    fn other_names_of_languages_are_taken() {
+    fn every_language_is_its_own_alias() {
         for language in template::languages() {
             assert_eq!(canonical(language), language);
         }

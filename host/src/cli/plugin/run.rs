@@ -1,4 +1,4 @@
-//! `jobq plugin run`: try a handler, on one payload or on a file of them.
+//! `jobq plugin run`: try a handler on one payload or on a file of payloads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::attempt::{self, Attempt, Setup};
 use super::cases::{self, Case};
-use super::subject::{self, Subject};
+use super::plugin_file::{FileArgs, PluginFile};
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure, tell};
 use crate::cli::input::{read_file, read_payload};
@@ -21,13 +21,13 @@ const SHOWN: usize = 100;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-It runs as the daemon would run it: by the limits and grants of its type in jobq.toml where there is one, but without \
-queue, retries and follow-up jobs, which are only listed. The result goes to stdout, what the handler says to stderr. \
-The exit code tells the outcome: 0 completed, 75 retry or snooze, 100 fatal, trap or limit, 5 not loadable.
+The plugin runs as in the daemon, with the limits and grants of its type in jobq.toml, but without a queue and without \
+retries. Follow-up jobs are listed, not enqueued. The result goes to stdout, the handler's log to stderr. \
+The exit code is the outcome: 0 completed, 75 retry or snooze, 100 fatal, trap or limit, 5 not loadable.
 
-A file that ends in .ndjson has a payload a line, and each must complete. A line {\"payload\": ..., \"expect\": ...} is \
-a test case: expect is the result as JSON, or {\"outcome\": \"failed\", \"error\": \"part of the message\"} with any of \
-outcome, error, result, fatal and after_ms; name and attempt may stand beside it. Exit code 1 says that one failed.
+A file that ends in .ndjson has one payload per line, and each must complete. A line {\"payload\": ..., \"expect\": ...} \
+is a test case: expect is the result as JSON, or {\"outcome\": \"failed\", \"error\": \"part of the message\"} with any \
+of outcome, error, result, fatal and after_ms. It may also have a name and an attempt. Exit code 1 means that a case failed.
 
 Examples:
   jobq plugin run ./resize.wasm '{\"n\": 2}'
@@ -37,17 +37,17 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    subject: subject::Which,
+    file: FileArgs,
     /// JSON text, @FILE, - for standard input, or @FILE.ndjson for many [default: {}]
     #[arg(value_name = "JSON")]
     payload: Option<String>,
-    /// Wall clock of an attempt [default: the type's]
+    /// Time limit of an attempt [default: that of the type]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
     /// The number of the attempt, as the handler sees it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
-    /// Attempts before the job is dead, as the handler sees it [default: the type's]
+    /// The maximum number of attempts, as the handler sees it [default: that of the type]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: Option<u32>,
 }
@@ -66,16 +66,16 @@ enum Work {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let subject = Subject::of(&args.subject, context)?.with_secrets(context)?;
-    let work = read(args.payload.as_deref().unwrap_or("{}"), subject.settings.worker.job_types.max_payload)?;
-    let sandbox = subject.sandbox()?;
-    let version = subject.load(&sandbox, &subject.cache()).map_err(|error| subject.unloadable(&error))?;
-    let limits = subject.rule.limits.clone();
+    let file = PluginFile::of(&args.file, context)?.with_secrets(context)?;
+    let work = read(args.payload.as_deref().unwrap_or("{}"), file.settings.worker.job_types.max_payload)?;
+    let sandbox = file.sandbox()?;
+    let version = file.load(&sandbox, &file.cache()).map_err(|error| file.load_failure(&error))?;
+    let limits = file.rule.limits.clone();
     let setup = Setup {
         sandbox: &sandbox,
         version: &version,
-        job_type: &subject.job_type,
-        rules: Arc::new(subject.settings.worker.job_types.clone()),
+        job_type: &file.job_type,
+        rules: Arc::new(file.settings.worker.job_types.clone()),
         limits: Limits { timeout: args.timeout.unwrap_or(limits.timeout), ..limits },
         max_attempts: args.max_attempts,
     };
@@ -103,25 +103,25 @@ async fn one(setup: &Setup<'_>, payload: &Payload, number: u32, format: Format) 
     if let Some(error) = &attempt.error {
         tell(error, None);
     }
-    attempt.tell_follow_ups();
+    attempt.print_follow_ups();
     let next = attempt.next().map_or(String::new(), |next| format!("; {next}"));
     talk(format!("{}{next}", attempt.summary()));
     Ok(attempt.code())
 }
 
-/// What became of a case, for programs.
+/// The result of a case, for programs.
 #[derive(Debug, Serialize)]
-struct Tried<'a> {
+struct CaseResult<'a> {
     line: usize,
     name: Option<&'a str>,
     passed: bool,
-    /// How it differs from what was expected.
+    /// The difference from the expectation.
     difference: Option<String>,
     run: Attempt,
 }
 
 async fn many(setup: &Setup<'_>, cases: &[Case], number: u32, format: Format) -> anyhow::Result<Code> {
-    let mut tried = Vec::new();
+    let mut results = Vec::new();
     for case in cases {
         let run = setup.attempt(&case.payload, case.attempt.unwrap_or(number), |_| {}).await?;
         if run.was_stopped() {
@@ -130,33 +130,33 @@ async fn many(setup: &Setup<'_>, cases: &[Case], number: u32, format: Format) ->
         }
         let difference = case.difference(&run);
         let name = case.name.as_deref();
-        let one = Tried { line: case.line, name, passed: difference.is_none(), difference, run };
+        let result = CaseResult { line: case.line, name, passed: difference.is_none(), difference, run };
         match format {
-            Format::Table => show(&one)?,
-            Format::Ndjson => output::one(format, &one, String::new)?,
+            Format::Table => show(&result)?,
+            Format::Ndjson => output::one(format, &result, String::new)?,
             Format::Json => {}
         }
-        tried.push(one);
+        results.push(result);
     }
     if format == Format::Json {
-        output::many(format, &tried, String::new)?;
+        output::many(format, &results, String::new)?;
     }
-    let failed = tried.iter().filter(|one| !one.passed).count();
-    talk(format!("{} passed, {failed} failed", tried.len() - failed));
+    let failed = results.iter().filter(|result| !result.passed).count();
+    talk(format!("{} passed, {failed} failed", results.len() - failed));
     Ok(if failed == 0 { Code::Ok } else { Code::Unexpected })
 }
 
-/// A case that passed is a line; one that failed is told with all that the handler said.
-fn show(one: &Tried<'_>) -> anyhow::Result<()> {
-    let word = if one.passed { "ok  " } else { "FAIL" };
-    let name = one.name.map_or(String::new(), |name| format!(" {}", cell(name, SHOWN)));
-    let result = one.run.result.as_deref().filter(|result| !result.is_empty());
+/// Prints one line for a case that passed; for one that failed, also the difference and the handler's log.
+fn show(case: &CaseResult<'_>) -> anyhow::Result<()> {
+    let word = if case.passed { "ok  " } else { "FAIL" };
+    let name = case.name.map_or(String::new(), |name| format!(" {}", cell(name, SHOWN)));
+    let result = case.run.result.as_deref().filter(|result| !result.is_empty());
     let result = result.map_or(String::new(), |result| format!(": {}", cell(result, SHOWN)));
-    let (line, outcome, took) = (one.line, one.run.outcome.as_str(), one.run.took());
+    let (line, outcome, took) = (case.line, case.run.outcome.as_str(), case.run.took());
     output::print(&format!("{word} line {line}{name}: {outcome} after {took}{result}"))?;
-    if let Some(difference) = &one.difference {
+    if let Some(difference) = &case.difference {
         difference.lines().try_for_each(|line| output::print(&format!("     {}", cell(line, usize::MAX))))?;
-        one.run.tell_log("     ");
+        case.run.print_log("     ");
     }
     Ok(())
 }

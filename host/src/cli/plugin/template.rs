@@ -1,28 +1,28 @@
-//! The templates in the binary: which there are, and the files of each for a plugin of a given name.
+//! The templates in the binary: the list of them, and the files of each for a plugin with a given name.
 
-/// Every file that is embedded: its path from the root of the repository, and its content. `build.rs` writes the list.
+/// Every embedded file: its path from the root of the repository, and its content. `build.rs` generates the list.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// What stands for the name of the plugin.
+/// The placeholder for the name of the plugin.
 const NAME: &str = "__name__";
 
-/// What stands for the name as an identifier.
+/// The placeholder for the name as an identifier.
 const IDENTIFIER: &str = "__ident__";
 
-/// What the directory of a program's template ends in.
+/// The suffix of the directory of a program template.
 const PROGRAM: &str = "-program";
 
 /// A file of a new plugin.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Made {
-    /// Its path in the directory of the plugin.
+pub(super) struct TemplateFile {
+    /// Its path in the plugin's directory.
     pub(super) path: String,
     pub(super) content: Vec<u8>,
     /// Whether it is a script.
     pub(super) executable: bool,
 }
 
-/// The languages that have a template, for handlers or for programs.
+/// The languages that have a template of either kind.
 pub(super) fn languages() -> Vec<&'static str> {
     let mut languages: Vec<_> = templates().iter().map(|name| name.strip_suffix(PROGRAM).unwrap_or(name)).collect();
     languages.sort_unstable();
@@ -50,39 +50,39 @@ fn directory(language: &str, program: bool) -> String {
 }
 
 /// The files of a new plugin.
-pub(super) fn files(language: &str, program: bool, name: &str) -> Vec<Made> {
+pub(super) fn files(language: &str, program: bool, name: &str) -> Vec<TemplateFile> {
     let template = format!("templates/{}/", directory(language, program));
-    let mut made: Vec<Made> = below(&template).map(|(path, content)| render(path, content, name)).collect();
+    let mut files: Vec<TemplateFile> = below(&template).map(|(path, content)| render(path, content, name)).collect();
     if !program {
-        made.extend(below("wit/").map(|(path, content)| as_it_is(&format!("wit/{path}"), content)));
+        files.extend(below("wit/").map(|(path, content)| verbatim(&format!("wit/{path}"), content)));
         if language == "rust" {
-            made.extend(below("guest-sdk/").map(|(path, content)| as_it_is(&format!("jobq-guest/{path}"), content)));
+            files.extend(below("guest-sdk/").map(|(path, content)| verbatim(&format!("jobq-guest/{path}"), content)));
         }
     }
-    made.sort_by(|a, b| a.path.cmp(&b.path));
-    made.dedup_by(|later, earlier| later.path == earlier.path);
-    made
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|later, earlier| later.path == earlier.path);
+    files
 }
 
-fn below(start: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
-    EMBEDDED.iter().filter_map(move |(path, content)| path.strip_prefix(start).map(|path| (path, *content)))
+fn below(dir: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    EMBEDDED.iter().filter_map(move |(path, content)| path.strip_prefix(dir).map(|path| (path, *content)))
 }
 
-fn as_it_is(path: &str, content: &[u8]) -> Made {
-    Made { path: path.to_owned(), content: content.to_vec(), executable: content.starts_with(b"#!") }
+fn verbatim(path: &str, content: &[u8]) -> TemplateFile {
+    TemplateFile { path: path.to_owned(), content: content.to_vec(), executable: content.starts_with(b"#!") }
 }
 
-fn render(path: &str, content: &[u8], name: &str) -> Made {
+fn render(path: &str, content: &[u8], name: &str) -> TemplateFile {
     let identifier = identifier(name);
     let fill = |text: &str| text.replace(NAME, name).replace(IDENTIFIER, &identifier);
     let content = match std::str::from_utf8(content) {
         Ok(text) => fill(text).into_bytes(),
         Err(_) => content.to_vec(),
     };
-    as_it_is(&file_name(&fill(path)), &content)
+    verbatim(&file_name(&fill(path)), &content)
 }
 
-/// `gitignore` and `X.in` are called so that the tools of this repository leave them alone.
+/// The final path. Templates use `gitignore` and `X.in` so that the tools of this repository ignore these files.
 fn file_name(path: &str) -> String {
     let (dir, name) = path.rsplit_once('/').map_or(("", path), |(dir, name)| (dir, name));
     let name = match name {
@@ -92,7 +92,7 @@ fn file_name(path: &str) -> String {
     if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") }
 }
 
-/// The name as most languages take it.
+/// The name as an identifier that is valid in most languages.
 pub(super) fn identifier(name: &str) -> String {
     let valid = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let identifier: String = name.chars().map(valid).collect();
@@ -111,16 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_filled_in_names_and_text_only() {
-        let made = render("src/__ident__/gitignore", b"__name__ is __ident__", "a-b");
-        assert_eq!((made.path.as_str(), made.content.as_slice()), ("src/a_b/.gitignore", &b"a-b is a_b"[..]));
-        let made = render("Cargo.toml.in", b"\xff__name__", "a-b");
-        assert_eq!((made.path.as_str(), made.content.as_slice()), ("Cargo.toml", &b"\xff__name__"[..]));
-        assert!(render("build.sh", b"#!/bin/sh\n", "a").executable && !made.executable);
+    fn placeholders_are_replaced_in_paths_and_text_only() {
+        let file = render("src/__ident__/gitignore", b"__name__ is __ident__", "a-b");
+        assert_eq!((file.path.as_str(), file.content.as_slice()), ("src/a_b/.gitignore", &b"a-b is a_b"[..]));
+        let file = render("Cargo.toml.in", b"\xff__name__", "a-b");
+        assert_eq!((file.path.as_str(), file.content.as_slice()), ("Cargo.toml", &b"\xff__name__"[..]));
+        assert!(render("build.sh", b"#!/bin/sh\n", "a").executable && !file.executable);
     }
 
     #[test]
-    fn every_template_tells_what_to_do_and_leaves_nothing_open() {
+    fn every_template_has_a_readme_and_leaves_no_placeholder() {
         for program in [false, true] {
             for language in languages_with(program) {
                 let files = files(language, program, "some-plugin");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sdk_that_rust_brings_along_is_whole() {
+    fn the_sdk_in_rust_plugins_is_complete() {
         let sdk: Vec<_> = below("guest-sdk/").map(|(path, _)| path).collect();
         for file in ["Cargo.toml", "README.md", "src/lib.rs", "wit/handler.wit"] {
             assert!(sdk.contains(&file), "{file} is missing in {sdk:?}");

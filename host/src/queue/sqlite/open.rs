@@ -69,7 +69,14 @@ pub(super) fn read_only(database: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Bytes of the longest path that SQLite opens.
+const MAX_PATH: usize = 512;
+
 fn check_path(database: &Path, mode: OpenMode) -> Result<(), OpenError> {
+    let len = database.as_os_str().len();
+    if len > MAX_PATH {
+        return Err(OpenError::PathTooLong { len, max: MAX_PATH });
+    }
     let database = database.to_owned();
     match database.metadata() {
         Ok(found) if !found.is_file() => Err(OpenError::NotAFile { database }),

@@ -73,6 +73,16 @@ pub enum OpenError {
         /// The file.
         database: PathBuf,
     },
+    /// Its path is longer than SQLite allows.
+    #[error(
+        "the path of the database has {len} bytes, and SQLite allows {max}\nhint: set `queue.database` to a shorter path"
+    )]
+    PathTooLong {
+        /// The bytes of the absolute path.
+        len: usize,
+        /// The longest path.
+        max: usize,
+    },
     /// It cannot be written, or files cannot be created beside it.
     #[error("`{}` cannot be written\nhint: its directory must be writable too, for the -wal and -shm files", .database.display())]
     ReadOnly {

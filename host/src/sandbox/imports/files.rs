@@ -1,7 +1,8 @@
-//! `wasi:filesystem`: the directories that are granted, by wasmtime-wasi, and a root with nothing in it.
+//! `wasi:filesystem`: the granted directories, served by wasmtime-wasi, and an empty root directory.
 //!
-//! Without a directory of its own for a path, a guest's library says "no such file" and the host hears nothing of it. The
-//! root takes these paths: it says the same, and the path is kept for the log. It is a handle and nothing behind it.
+//! For a path in no granted directory, a guest's library returns "no such file" without asking the host. With a root
+//! directory, the host gets these calls: it returns the same error and records the path for the log. The root is only a
+//! handle.
 
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
@@ -15,7 +16,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 use crate::sandbox::denials::Denials;
 use crate::sandbox::grants::DirGrant;
 
-/// The handle of the root. The table of handles never comes so far.
+/// The handle of the root. The table of handles never reaches it.
 const ROOT: u32 = u32::MAX;
 
 /// The file system of one guest.
@@ -25,35 +26,35 @@ pub(in crate::sandbox) struct Files<'a> {
     pub(in crate::sandbox) denials: &'a mut Denials,
 }
 
-/// Lends [`Files`] to the linker.
-pub(super) struct Lent;
+/// Gives the linker access to [`Files`].
+pub(super) struct HasFiles;
 
-impl HasData for Lent {
+impl HasData for HasFiles {
     type Data<'a> = Files<'a>;
 }
 
 type Fd = Resource<Descriptor>;
 
 impl Files<'_> {
-    /// Ends what a guest does to the root itself.
-    fn real(&self, fd: &Fd, otherwise: ErrorCode) -> FsResult<()> {
-        if is_root(fd) { Err(otherwise.into()) } else { Ok(()) }
+    /// Fails with `error` if `fd` is the root.
+    fn not_root(&self, fd: &Fd, error: ErrorCode) -> FsResult<()> {
+        if is_root(fd) { Err(error.into()) } else { Ok(()) }
     }
 
-    /// Ends what a guest does to something below the root.
+    /// Fails, and records a denial, if `fd` is the root: `path` is in no granted directory.
     fn granted(&mut self, fd: &Fd, path: &str) -> FsResult<()> {
         if is_root(fd) {
-            self.denials.no_directory(path);
+            self.denials.deny_path(path);
             return Err(ErrorCode::NoEntry.into());
         }
         Ok(())
     }
 
-    /// Keeps a change that was not permitted.
+    /// Records a change that wasn't permitted.
     fn noted<T>(&mut self, fd: u32, path: &str, result: FsResult<T>) -> FsResult<T> {
         let refused = |error: &FsError| matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted));
         if result.as_ref().is_err_and(refused) {
-            self.denials.no_change(fd, path);
+            self.denials.deny_change(fd, path);
         }
         result
     }
@@ -67,9 +68,9 @@ impl preopens::Host for Files<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Fd, String)>> {
         let mut directories = preopens::Host::get_directories(&mut self.inner)?;
         for (fd, guest) in &directories {
-            self.denials.give(fd.rep(), guest, self.dirs);
+            self.denials.add_dir(fd.rep(), guest, self.dirs);
         }
-        // The last one: some runtimes begin in the first.
+        // The root is last, because some runtimes use the first one as working directory.
         if directories.iter().all(|(_, guest)| guest != "/") {
             directories.push((Resource::new_own(ROOT), "/".to_owned()));
         }
@@ -89,12 +90,12 @@ impl Host for Files<'_> {
 
 impl HostDescriptor for Files<'_> {
     async fn advise(&mut self, fd: Fd, offset: Filesize, len: Filesize, advice: Advice) -> FsResult<()> {
-        self.real(&fd, ErrorCode::BadDescriptor)?;
+        self.not_root(&fd, ErrorCode::BadDescriptor)?;
         self.inner.advise(fd, offset, len, advice).await
     }
 
     async fn sync_data(&mut self, fd: Fd) -> FsResult<()> {
-        self.real(&fd, ErrorCode::NotPermitted)?;
+        self.not_root(&fd, ErrorCode::NotPermitted)?;
         self.inner.sync_data(fd).await
     }
 
@@ -113,22 +114,22 @@ impl HostDescriptor for Files<'_> {
     }
 
     async fn set_size(&mut self, fd: Fd, size: Filesize) -> FsResult<()> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.set_size(fd, size).await
     }
 
     async fn set_times(&mut self, fd: Fd, accessed: NewTimestamp, modified: NewTimestamp) -> FsResult<()> {
-        self.real(&fd, ErrorCode::NotPermitted)?;
+        self.not_root(&fd, ErrorCode::NotPermitted)?;
         self.inner.set_times(fd, accessed, modified).await
     }
 
     async fn read(&mut self, fd: Fd, len: Filesize, offset: Filesize) -> FsResult<(Vec<u8>, bool)> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.read(fd, len, offset).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.write(fd, bytes, offset).await
     }
 
@@ -138,7 +139,7 @@ impl HostDescriptor for Files<'_> {
     }
 
     async fn sync(&mut self, fd: Fd) -> FsResult<()> {
-        self.real(&fd, ErrorCode::NotPermitted)?;
+        self.not_root(&fd, ErrorCode::NotPermitted)?;
         self.inner.sync(fd).await
     }
 
@@ -242,17 +243,17 @@ impl HostDescriptor for Files<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.read_via_stream(fd, offset)
     }
 
     fn write_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.write_via_stream(fd, offset)
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
-        self.real(&fd, ErrorCode::IsDirectory)?;
+        self.not_root(&fd, ErrorCode::IsDirectory)?;
         self.inner.append_via_stream(fd)
     }
 
@@ -279,7 +280,7 @@ impl HostDescriptor for Files<'_> {
         if is_root(&fd) {
             return Ok(());
         }
-        self.denials.forget(fd.rep());
+        self.denials.remove_dir(fd.rep());
         HostDescriptor::drop(&mut self.inner, fd)
     }
 }

@@ -1,12 +1,11 @@
-//! What a guest may call: standard WASI, and one file for each interface of `wit/`.
+//! The functions a guest can call: our own interfaces (`jobq`), and WASI, one file for each package that we change.
 //!
-//! Everything is linked for every guest; what it is not granted is denied when it is called.
+//! Everything is linked for every guest. A function that isn't granted fails when it is called.
 
-mod context;
 pub(super) mod files;
 pub(super) mod http;
-mod log;
-mod queue;
+mod http_workaround;
+mod jobq;
 pub(super) mod sockets;
 
 use wasmtime::Engine;
@@ -17,19 +16,19 @@ use wasmtime_wasi::p2::bindings::sockets::{ip_name_lookup, tcp_create_socket, ud
 use super::bindings::{JobHandler, jobq::handler::types};
 use super::state::Host;
 
-/// Links all of it. Slow (a quarter of a millisecond): once per engine.
+/// Links all functions. Slow (a quarter of a millisecond), so it is done once per engine.
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // Over some of it: the same, and denials are kept.
+    // These replace some of the functions above. They do the same, and record denials.
     linker.allow_shadowing(true);
-    preopens::add_to_linker::<_, files::Lent>(&mut linker, Host::files)?;
-    filesystem::add_to_linker::<_, files::Lent>(&mut linker, Host::files)?;
-    tcp_create_socket::add_to_linker::<_, sockets::Lent>(&mut linker, Host::sockets)?;
-    udp_create_socket::add_to_linker::<_, sockets::Lent>(&mut linker, Host::sockets)?;
-    ip_name_lookup::add_to_linker::<_, sockets::Lent>(&mut linker, Host::sockets)?;
+    preopens::add_to_linker::<_, files::HasFiles>(&mut linker, Host::files)?;
+    filesystem::add_to_linker::<_, files::HasFiles>(&mut linker, Host::files)?;
+    tcp_create_socket::add_to_linker::<_, sockets::HasSockets>(&mut linker, Host::sockets)?;
+    udp_create_socket::add_to_linker::<_, sockets::HasSockets>(&mut linker, Host::sockets)?;
+    ip_name_lookup::add_to_linker::<_, sockets::HasSockets>(&mut linker, Host::sockets)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    http::apply(&mut linker)?;
+    http_workaround::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     JobHandler::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
     Ok(linker)

@@ -1,4 +1,4 @@
-//! `wasi:sockets`: linked and denied, as wasmtime-wasi does by default; that a guest asked is kept for the log.
+//! `wasi:sockets`: linked and denied, as wasmtime-wasi does by default. Attempts to use them are recorded for the log.
 
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::{self, HostResolveAddressStream, ResolveAddressStream};
@@ -11,16 +11,16 @@ use wasmtime_wasi::sockets::WasiSocketsCtxView;
 
 use crate::sandbox::denials::Denials;
 
-/// Wherever a guest begins to use the network.
+/// The functions with which a guest starts to use the network.
 pub(in crate::sandbox) struct Sockets<'a> {
     pub(in crate::sandbox) inner: WasiSocketsCtxView<'a>,
     pub(in crate::sandbox) denials: &'a mut Denials,
 }
 
-/// Lends [`Sockets`] to the linker.
-pub(super) struct Lent;
+/// Gives the linker access to [`Sockets`].
+pub(super) struct HasSockets;
 
-impl HasData for Lent {
+impl HasData for HasSockets {
     type Data<'a> = Sockets<'a>;
 }
 
@@ -42,14 +42,14 @@ impl HostNetwork for Sockets<'_> {
 
 impl tcp_create_socket::Host for Sockets<'_> {
     fn create_tcp_socket(&mut self, family: IpAddressFamily) -> SocketResult<Resource<TcpSocket>> {
-        self.denials.no_sockets();
+        self.denials.deny_sockets();
         self.inner.create_tcp_socket(family)
     }
 }
 
 impl udp_create_socket::Host for Sockets<'_> {
     async fn create_udp_socket(&mut self, family: IpAddressFamily) -> SocketResult<Resource<UdpSocket>> {
-        self.denials.no_sockets();
+        self.denials.deny_sockets();
         self.inner.create_udp_socket(family).await
     }
 }
@@ -60,7 +60,7 @@ impl ip_name_lookup::Host for Sockets<'_> {
         network: Resource<Network>,
         name: String,
     ) -> SocketResult<Resource<ResolveAddressStream>> {
-        self.denials.no_sockets();
+        self.denials.deny_sockets();
         self.inner.resolve_addresses(network, name)
     }
 }

@@ -16,7 +16,7 @@ use crate::queue::{
     Receipt, Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
 use crate::sandbox::GuestOutcome as End;
-use crate::worker::attempt::{Verdict, decide};
+use crate::worker::attempt::{AttemptEnd, decide};
 use crate::worker::machine::dispatch::{Action, Dispatch, Event};
 use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
@@ -49,7 +49,7 @@ enum Call {
     StaleLease(Vec<Lease>),
     /// Whether expired leases are rescued too.
     Rescue(bool),
-    End(Box<Claimed>, Verdict),
+    End(Box<Claimed>, AttemptEnd),
     Release(Vec<Lease>),
 }
 
@@ -60,7 +60,7 @@ enum Answer {
     StaleLease(Option<Vec<StaleLease>>),
     /// How many jobs were rescued, and whether any job runs now.
     Rescue(Option<(usize, bool)>),
-    End(Box<Claimed>, Verdict, bool),
+    End(Box<Claimed>, AttemptEnd, bool),
     Release(Vec<Lease>, bool),
 }
 
@@ -758,7 +758,7 @@ impl<'s> World<'s> {
                     self.end(&job, &verdict, now);
                 }
                 // A completed job adds no work, so no daemon needs to notice.
-                let makes_work = !matches!(verdict, Verdict::Complete(_));
+                let makes_work = !matches!(verdict, AttemptEnd::Complete(_));
                 (Answer::End(job, verdict, is_answered), runs && makes_work)
             }
             Call::Release(leases) => {
@@ -770,15 +770,15 @@ impl<'s> World<'s> {
         })
     }
 
-    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> AttemptWrite {
+    fn end(&mut self, job: &Claimed, verdict: &AttemptEnd, now: Timestamp) -> AttemptWrite {
         let receipt = Receipt::of(job, Duration::ZERO);
         match verdict {
-            Verdict::Complete(result) => {
+            AttemptEnd::Complete(result) => {
                 self.table.complete(receipt, result.clone(), Vec::new(), now).expect("no follow-up is refused")
             }
-            Verdict::Fail(failure) => self.table.fail(receipt, failure.clone(), now),
-            Verdict::Snooze(delay) => self.table.snooze(receipt, *delay, now),
-            Verdict::GiveBack => self.table.give_back(receipt, now),
+            AttemptEnd::Fail(failure) => self.table.fail(receipt, failure.clone(), now),
+            AttemptEnd::Snooze(delay) => self.table.snooze(receipt, *delay, now),
+            AttemptEnd::GiveBack => self.table.give_back(receipt, now),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Which addresses of the net are meant for everybody: no others are reached through a name.
+//! Which IP addresses are public. A name may only lead to these.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is for, where it is not meant for everybody.
+/// What an address is reserved for; `None` if it is public.
 pub(super) fn reserved(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => reserved_v4(v4),
@@ -12,11 +12,11 @@ pub(super) fn reserved(address: IpAddr) -> Option<&'static str> {
 
 fn reserved_v4(address: Ipv4Addr) -> Option<&'static str> {
     match address.octets() {
-        [0, ..] => Some("an address without a meaning of its own"),
+        [0, ..] => Some("an unspecified address"),
         [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => Some("a private address"),
-        [100, 64..=127, ..] => Some("an address of a provider's own net"),
-        [127, ..] => Some("an address of this machine"),
-        // The second is that of Azure, outside of every reserved range.
+        [100, 64..=127, ..] => Some("a carrier-grade NAT address"),
+        [127, ..] => Some("a loopback address"),
+        // The second is the metadata address of Azure, which is outside all reserved ranges.
         [169, 254, ..] | [168, 63, 129, 16] => Some("a link-local or metadata address"),
         [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => Some("a reserved address"),
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Some("an address for documentation"),
@@ -29,17 +29,17 @@ fn reserved_v4(address: Ipv4Addr) -> Option<&'static str> {
 fn reserved_v6(address: Ipv6Addr) -> Option<&'static str> {
     let segments = address.segments();
     match segments {
-        // IPv4 within IPv6: mapped, and translated by NAT64, which is how nets without IPv4 reach the rest.
+        // IPv4 in IPv6: mapped, and NAT64, through which IPv6-only networks reach IPv4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
             reserved_v4(Ipv4Addr::new(a, b, c, d))
         }
-        [0, 0, 0, 0, 0, 0, 0, 1] => Some("an address of this machine"),
+        [0, 0, 0, 0, 0, 0, 0, 1] => Some("a loopback address"),
         [0xfc00..=0xfdff, ..] => Some("a private address"),
         [0xfe80..=0xfebf, ..] => Some("a link-local address"),
         [0xff00..=0xffff, ..] => Some("a multicast address"),
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Some("an address for documentation"),
-        // 2001::/23 holds Teredo, 2002::/16 is 6to4: both carry an IPv4 address that somebody else unpacks.
+        // 2001::/23 contains Teredo, 2002::/16 is 6to4. Both tunnel to an embedded IPv4 address.
         [0x2001, 0..=0x1ff, ..] | [0x2002, ..] => Some("a reserved or tunnelled address"),
         [0x2000..=0x3fff, ..] => None,
         _ => Some("a reserved address"),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_addresses_are_for_everybody() {
+    fn public_addresses_are_not_reserved() {
         for address in [
             "1.1.1.1",
             "8.8.8.8",
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not() {
+    fn private_special_and_tunnelled_addresses_are_reserved() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",

@@ -1,4 +1,4 @@
-//! The bodies of a request and of its response, bounded.
+//! The bodies of a request and of its response, with limits.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,24 +10,24 @@ use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::exchange::broken;
+use super::errors;
 
 /// Bytes of the body of one request.
 const MAX_REQUEST: u64 = 256 << 20;
 
-/// The body of a request, counted.
-pub(super) struct Counted {
+/// The body of a request, limited in size.
+pub(super) struct RequestBody {
     body: WasiBody,
     left: u64,
 }
 
-impl Counted {
+impl RequestBody {
     pub(super) fn new(body: WasiBody) -> Self {
         Self { body, left: MAX_REQUEST }
     }
 }
 
-impl Body for Counted {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -50,25 +50,25 @@ impl Body for Counted {
     }
 }
 
-/// The body of a response: not longer than a number of bytes, and not slower than a pause between two of them.
-pub(super) struct Bounded<F> {
+/// The body of a response, limited in size and in the pause between two chunks.
+pub(super) struct ResponseBody<F> {
     incoming: Incoming,
     max: u64,
     left: u64,
     pause: Duration,
-    /// While the guest waits for bytes; the time it takes to read them does not count.
+    /// Set while the guest waits for bytes. The time it takes to process them doesn't count.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// Called once, when it turns out to be too long.
-    too_long: Option<F>,
+    /// Called once if the body is too large.
+    on_too_large: Option<F>,
 }
 
-impl<F> Bounded<F> {
-    pub(super) fn new(incoming: Incoming, max: u64, pause: Duration, too_long: F) -> Self {
-        Self { incoming, max, left: max, pause, waiting: None, too_long: Some(too_long) }
+impl<F> ResponseBody<F> {
+    pub(super) fn new(incoming: Incoming, max: u64, pause: Duration, on_too_large: F) -> Self {
+        Self { incoming, max, left: max, pause, waiting: None, on_too_large: Some(on_too_large) }
     }
 }
 
-impl<F: FnOnce() + Unpin> Body for Bounded<F> {
+impl<F: FnOnce() + Unpin> Body for ResponseBody<F> {
     type Data = Bytes;
     type Error = Error;
 
@@ -80,11 +80,11 @@ impl<F: FnOnce() + Unpin> Body for Bounded<F> {
         };
         self.waiting = None;
         let Some(frame) = frame else { return Poll::Ready(None) };
-        let frame = frame.map_err(broken)?;
+        let frame = frame.map_err(errors::from_hyper)?;
         let len = frame.data_ref().map_or(0, |data| data.len() as u64);
         let Some(left) = self.left.checked_sub(len) else {
-            if let Some(too_long) = self.too_long.take() {
-                too_long();
+            if let Some(on_too_large) = self.on_too_large.take() {
+                on_too_large();
             }
             return Poll::Ready(Some(Err(Error::HttpResponseBodySize(Some(self.max)))));
         };

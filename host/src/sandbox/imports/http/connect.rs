@@ -1,4 +1,4 @@
-//! From an origin to a connection: the name is resolved once, what it stands for is checked, and only that is connected to.
+//! Connects to an origin: resolves its name once, checks the addresses, and connects only to those.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -15,25 +15,26 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use wasmtime_wasi_http::Error;
 
 use super::address::reserved;
+use super::errors;
 use super::policy::HttpPolicy;
-use super::trust::{self, TlsFailure};
+use super::tls::{self, TlsFailure};
 use crate::sandbox::origin::{Host, Origin, Scheme};
 
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// How long an address is waited for before the next one is tried beside it.
+/// How long one address is tried before the next one is tried in parallel.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Names looked up at once. A look-up is a thread that nothing can stop, and files need threads of the same pool.
+/// Names resolved at once. A lookup occupies a blocking thread and can't be stopped, and files need those threads too.
 static LOOKUPS: Semaphore = Semaphore::const_new(32);
 
-/// Both ways of a connection.
+/// A connection, with or without TLS.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Connects to `origin`, the TLS handshake included, until `end`.
+/// Connects to `origin`, including the TLS handshake, before `end`.
 pub(super) async fn connect(origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Box<dyn Stream>, Error> {
     let addresses = match &origin.host {
         Host::Address(address) => vec![*address],
@@ -41,7 +42,7 @@ pub(super) async fn connect(origin: &Origin, policy: &HttpPolicy, end: Instant) 
         Host::Name(name) => permitted(name, origin, policy, end).await?,
     };
     let tcp = timeout_at(end, first(&addresses, origin.port)).await.map_err(|_| Error::ConnectionTimeout)?;
-    let tcp = tcp.map_err(|error| unreachable(&error))?;
+    let tcp = tcp.map_err(|error| errors::from_connect(&error))?;
     _ = tcp.set_nodelay(true);
     match origin.scheme {
         Scheme::Http => Ok(Box::new(tcp)),
@@ -49,14 +50,14 @@ pub(super) async fn connect(origin: &Origin, policy: &HttpPolicy, end: Instant) 
     }
 }
 
-/// What `name` stands for, as far as that is meant for everybody or granted by itself.
+/// The addresses of `name` that are public or granted themselves.
 async fn permitted(name: &str, origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Vec<IpAddr>, Error> {
     let found = timeout_at(end, resolve(name.to_owned())).await.map_err(|_| Error::DnsTimeout)?;
     let found = found.map_err(|error| Error::DnsError { rcode: Some(error.to_string()), info_code: None })?;
     let may = |address: &IpAddr| reserved(*address).is_none() || policy.allows(&at(origin, *address));
     let (mut good, bad): (Vec<_>, Vec<_>) = found.into_iter().partition(may);
     if let ([], Some(address)) = (&good[..], bad.first()) {
-        policy.say_reserved(origin, &at(origin, *address), reserved(*address).unwrap_or_default());
+        policy.log_reserved(origin, &at(origin, *address), reserved(*address).unwrap_or_default());
         return Err(Error::DestinationIpProhibited);
     }
     good.truncate(MAX_ADDRESSES);
@@ -76,7 +77,7 @@ async fn resolve(name: String) -> io::Result<Vec<IpAddr>> {
     looking.await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// The first connection that one of the addresses takes. The others end with it.
+/// The first connection that succeeds. The other attempts are aborted.
 async fn first(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
     let mut tries = JoinSet::new();
     for (before, address) in (0..).zip(addresses) {
@@ -96,19 +97,9 @@ async fn first(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn unreachable(error: &io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
-        io::ErrorKind::TimedOut => Error::ConnectionTimeout,
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Error::DestinationIpUnroutable,
-        io::ErrorKind::NotFound => Error::DestinationNotFound,
-        _ => Error::DestinationUnavailable,
-    }
-}
-
 async fn secure(tcp: TcpStream, origin: &Origin, policy: &HttpPolicy, end: Instant) -> Result<Box<dyn Stream>, Error> {
-    let config = trust::config().await.map_err(|why| {
-        policy.say(format!("cannot speak TLS to {origin}: {why}"));
+    let config = tls::config().await.map_err(|reason| {
+        policy.log(format!("cannot use TLS with {origin}: {reason}"));
         Error::ConfigurationError
     })?;
     let name = match &origin.host {
@@ -119,12 +110,12 @@ async fn secure(tcp: TcpStream, origin: &Origin, policy: &HttpPolicy, end: Insta
     match timeout_at(end, handshake).await {
         Ok(Ok(stream)) => Ok(Box::new(stream)),
         Ok(Err(error)) => Err(match TlsFailure::of(&error) {
-            TlsFailure::Certificate(why) => {
-                policy.say(format!("{origin} is not trusted: {why}"));
+            TlsFailure::Certificate(reason) => {
+                policy.log(format!("the certificate of {origin} isn't trusted: {reason}"));
                 Error::TlsCertificateError
             }
-            TlsFailure::Protocol(why) => {
-                policy.say(format!("the TLS handshake with {origin} failed: {why}"));
+            TlsFailure::Protocol(reason) => {
+                policy.log(format!("the TLS handshake with {origin} failed: {reason}"));
                 Error::TlsProtocolError
             }
         }),

@@ -1,7 +1,5 @@
 //! One request and its response, over a connection of its own.
 
-use std::error::Error as _;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,82 +13,83 @@ use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::Transmission;
-use super::body::{Bounded, Counted};
+use super::body::{RequestBody, ResponseBody};
 use super::connect::{Stream, connect};
-use super::policy::{HttpPolicy, Slot};
+use super::errors::{self, MAX_HEAD};
+use super::policy::{ConnectionSlot, HttpPolicy};
 use crate::sandbox::origin::Origin;
 
-/// How long a connection may take to stand if the guest does not say.
-const CONNECT: Duration = Duration::from_secs(10);
-
-/// Bytes of the head of a response.
-const MAX_HEAD: usize = 64 << 10;
+/// The default connect timeout.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Header lines of a response.
 const MAX_HEADERS: usize = 200;
 
-/// How much longer than its attempt a request may take: it is the end of the attempt that ends it then, and the log can say so.
-const AFTERWARDS: Duration = Duration::from_secs(1);
+/// How much longer than its attempt a request may take. The time limit of the attempt ends it first, so that the log can
+/// name the open request.
+const EXTRA: Duration = Duration::from_secs(1);
 
-/// How long each step may take.
-struct Pace {
+/// Keeps a connection going; dropping it closes the connection.
+pub(super) type Transmission = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+/// The timeouts of an exchange.
+struct Timeouts {
     connected: Instant,
     first_byte: Duration,
     between_bytes: Duration,
 }
 
-impl Pace {
+impl Timeouts {
     fn new(options: RequestOptions, deadline: std::time::Instant) -> Self {
         let now = Instant::now();
-        let left = deadline.saturating_duration_since(now.into_std()) + AFTERWARDS;
-        let within = |asked: Option<Duration>| asked.unwrap_or(left).min(left);
+        let left = deadline.saturating_duration_since(now.into_std()) + EXTRA;
+        let within = |requested: Option<Duration>| requested.unwrap_or(left).min(left);
         Self {
-            connected: now + within(options.connect_timeout.or(Some(CONNECT))),
+            connected: now + within(options.connect_timeout.or(Some(CONNECT_TIMEOUT))),
             first_byte: within(options.first_byte_timeout),
             between_bytes: within(options.between_bytes_timeout),
         }
     }
 }
 
-/// Sends `request` to `origin`, which is granted. What comes back beside the response keeps the connection going, and ends it when dropped.
+/// Sends `request` to `origin`, which is granted, and returns the response with its connection.
 pub(super) async fn exchange(
     request: Request<WasiBody>,
     origin: Origin,
     options: RequestOptions,
     policy: Arc<HttpPolicy>,
-    slot: Slot,
+    slot: ConnectionSlot,
 ) -> Result<(Response<WasiBody>, Transmission), Error> {
-    let pace = Pace::new(options, policy.deadline);
+    let timeouts = Timeouts::new(options, policy.deadline);
     let request = in_origin_form(request, &origin)?;
-    let stream = connect(&origin, &policy, pace.connected).await?;
+    let stream = connect(&origin, &policy, timeouts.connected).await?;
     let mut builder = Builder::new();
     builder.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    let mut connection = Driven(Some(connection));
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(errors::from_hyper)?;
+    let mut connection = DrivenConnection(Some(connection));
     let response = {
         let mut sending = pin!(sender.send_request(request));
         let head = async {
             loop {
                 tokio::select! {
                     biased;
-                    response = &mut sending => return response.map_err(broken),
-                    // Its end is told by the response, or by the lack of one.
+                    response = &mut sending => return response.map_err(errors::from_hyper),
+                    // If the connection ends, the response fails.
                     _ = connection.drive(), if connection.is_open() => {}
                 }
             }
         };
-        let end = Instant::now() + pace.first_byte;
+        let end = Instant::now() + timeouts.first_byte;
         timeout_at(end, head).await.map_err(|_| Error::ConnectionReadTimeout)??
     };
     let (head, incoming) = response.into_parts();
     let max = policy.max_response as u64;
     if incoming.size_hint().lower() > max {
-        policy.say(too_large(&origin, max));
+        policy.log(too_large(&origin, max));
         return Err(Error::HttpResponseBodySize(Some(max)));
     }
-    let said = move || policy.say(too_large(&origin, max));
-    let body = Bounded::new(incoming, max, pace.between_bytes, said).boxed_unsync();
+    let on_too_large = move || policy.log(too_large(&origin, max));
+    let body = ResponseBody::new(incoming, max, timeouts.between_bytes, on_too_large).boxed_unsync();
     let transmission = async move {
         let _slot = slot;
         connection.drive().await;
@@ -104,20 +103,20 @@ fn too_large(origin: &Origin, max: u64) -> String {
     format!("a response of {origin} is larger than `max_response` allows ({limit})")
 }
 
-/// As a server wants it: the path alone, and in `Host` what has been checked.
-fn in_origin_form(request: Request<WasiBody>, origin: &Origin) -> Result<Request<Counted>, Error> {
+/// Puts the request into origin form: only the path in the request line, and the checked origin in `Host`.
+fn in_origin_form(request: Request<WasiBody>, origin: &Origin) -> Result<Request<RequestBody>, Error> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     head.uri = Uri::builder().path_and_query(path).build().map_err(|_| Error::HttpRequestUriInvalid)?;
     let host = HeaderValue::try_from(origin.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
     head.headers.insert(HOST, host);
-    Ok(Request::from_parts(head, Counted::new(body)))
+    Ok(Request::from_parts(head, RequestBody::new(body)))
 }
 
-/// A connection that is polled until it ends, and not after.
-struct Driven(Option<Connection<TokioIo<Box<dyn Stream>>, Counted>>);
+/// A connection that is polled until it ends, and not after that.
+struct DrivenConnection(Option<Connection<TokioIo<Box<dyn Stream>>, RequestBody>>);
 
-impl Driven {
+impl DrivenConnection {
     const fn is_open(&self) -> bool {
         self.0.is_some()
     }
@@ -128,26 +127,5 @@ impl Driven {
             _ = connection.await;
             self.0 = None;
         }
-    }
-}
-
-/// What the guest is told when a connection fails in the middle.
-pub(super) fn broken(error: hyper::Error) -> Error {
-    if let Some(own) = error.source().and_then(|source| source.downcast_ref::<Error>()) {
-        return match own {
-            Error::HttpRequestBodySize(size) => Error::HttpRequestBodySize(*size),
-            _ => Error::HttpProtocolError,
-        };
-    }
-    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    let ended = source.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
-    if error.is_parse_too_large() {
-        Error::HttpResponseHeaderSectionSize(Some(MAX_HEAD as u32))
-    } else if ended || error.is_incomplete_message() {
-        Error::HttpResponseIncomplete
-    } else if error.is_parse() || error.is_user() {
-        Error::HttpProtocolError
-    } else {
-        Error::ConnectionTerminated
     }
 }

@@ -1,19 +1,19 @@
-//! `wasi:http`: requests to the origins that the type is granted, and to no other.
+//! `wasi:http`: requests to the granted origins and to no others.
 //!
-//! It is linked for every guest, because many toolchains import it unasked. Redirects are not followed: a guest that does so
-//! asks again, and is checked again. No proxy is used, and a connection serves one request.
+//! It is linked for every guest, because many toolchains import it without need. Redirects are not followed: a guest that
+//! follows one sends a new request, which is checked again. No proxy is used, and a connection serves one request.
 //!
-//! The way of a request: [`Guard`] looks at where it goes, `connect` resolves and checks the addresses, `trust` the server,
-//! `exchange` sends it and waits for the head of the response, `body` bounds what the guest then reads. All of it are
-//! futures that belong to the handles of the guest: they are dropped with its store, and the connection with them.
+//! The path of a request: [`HttpGate`] checks its origin, `connect` resolves the name and checks the addresses, `tls` checks
+//! the server, `exchange` sends the request and waits for the head of the response, `body` limits what the guest then reads.
+//! All futures belong to handles of the guest: they are dropped with its store, and the connection with them.
 
 mod address;
 mod body;
 mod connect;
+mod errors;
 mod exchange;
 mod policy;
-mod trust;
-mod workaround;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,32 +26,30 @@ use crate::sandbox::grants::Grants;
 use crate::sandbox::limits::Limits;
 use crate::sandbox::origin::{Origin, OriginError};
 use crate::sandbox::output::Output;
-use exchange::exchange;
-use policy::{HttpPolicy, Slot};
-pub(super) use workaround::apply;
+use exchange::{Transmission, exchange};
+use policy::{ConnectionSlot, HttpPolicy};
 
-/// Bytes of the headers of a request, and of what is taken of its body at once.
+/// Bytes of the headers of a request, and of one chunk of its body.
 const MAX_PART: usize = 64 << 10;
 
 /// Requests that one attempt may send.
 const MAX_REQUESTS: usize = 1_000;
 
-/// Connections that one attempt may have at once. As long as a guest has not read a response, its connection stands.
+/// Connections that one attempt may have open at once. A connection stays open until the guest has read the response.
 const MAX_OPEN: usize = 64;
 
-/// Bytes of an address that are repeated in the log.
+/// Bytes of an address that are logged.
 const MAX_ADDRESS: usize = 200;
 
-/// Lets the requests of one attempt pass, or refuses them and says so in its log.
-pub(in crate::sandbox) struct Guard {
+/// Admits the requests of one attempt, or denies them and logs why.
+pub(in crate::sandbox) struct HttpGate {
     policy: Arc<HttpPolicy>,
     sent: usize,
 }
 
-type Transmission = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type Exchange = Box<dyn Future<Output = Result<(Response<WasiBody>, Transmission), Error>> + Send>;
 
-impl Guard {
+impl HttpGate {
     pub(in crate::sandbox) fn new(
         grants: &Grants,
         limits: &Limits,
@@ -69,16 +67,16 @@ impl Guard {
         context
     }
 
-    /// The attempt has run out of time: its log is told what it may have waited for.
-    pub(in crate::sandbox) fn tell_open(&self) {
-        self.policy.say_open();
+    /// Logs the open requests of an attempt that has timed out: it may have waited for them.
+    pub(in crate::sandbox) fn log_open_requests(&self) {
+        self.policy.log_open();
     }
 
-    /// Where a request goes, if it may go there.
+    /// The origin of a request, if it is allowed.
     fn admit(&mut self, request: &Request<WasiBody>) -> Result<Origin, Error> {
         let origin = Origin::of(request.uri()).map_err(|error| self.refuse(request, error))?;
         if !self.policy.allows(&origin) {
-            self.policy.say_denied(&origin);
+            self.policy.log_denied(&origin);
             return Err(Error::HttpRequestDenied);
         }
         if *request.method() == Method::CONNECT {
@@ -86,20 +84,20 @@ impl Guard {
         }
         self.sent += 1;
         if self.sent > MAX_REQUESTS {
-            self.policy.say(format!("denied a request: one attempt may send at most {MAX_REQUESTS}"));
+            self.policy.log(format!("denied a request: one attempt may send at most {MAX_REQUESTS}"));
             return Err(Error::HttpRequestDenied);
         }
         Ok(origin)
     }
 
     fn refuse(&self, request: &Request<WasiBody>, error: OriginError) -> Error {
-        let mut address = request.uri().authority().map_or("nowhere", |authority| authority.as_str());
-        // In front of the @ there may stand a password.
+        let mut address = request.uri().authority().map_or("an empty address", |authority| authority.as_str());
+        // A password may precede the @.
         address = address.rsplit_once('@').map_or(address, |(_, host)| host);
         let address = &address[..address.floor_char_boundary(MAX_ADDRESS)];
-        self.policy.say(match error {
-            OriginError::NotAlone => {
-                format!("denied a request to {address}: it names a user in its address; send credentials in a header")
+        self.policy.log(match error {
+            OriginError::ExtraParts => {
+                format!("denied a request to {address}: its URL contains a user; send credentials in a header")
             }
             error => format!("denied a request to {address}: {error}"),
         });
@@ -107,7 +105,7 @@ impl Guard {
     }
 }
 
-impl WasiHttpHooks for Guard {
+impl WasiHttpHooks for HttpGate {
     fn send_request(
         &mut self,
         request: Request<WasiBody>,
@@ -118,10 +116,10 @@ impl WasiHttpHooks for Guard {
             Ok(origin) => origin,
             Err(error) => return Box::new(async { Err(error) }),
         };
-        let Some(slot) = Slot::take(&self.policy, &origin, MAX_OPEN) else {
-            self.policy.say(format!(
-                "denied a request to {origin}: one attempt may have {MAX_OPEN} connections at once, and one whose response \
-                 has not been read counts"
+        let Some(slot) = ConnectionSlot::take(&self.policy, &origin, MAX_OPEN) else {
+            self.policy.log(format!(
+                "denied a request to {origin}: one attempt may have {MAX_OPEN} connections open at once, including those \
+                 whose response has not been read"
             ));
             return Box::new(async { Err(Error::ConnectionLimitReached) });
         };

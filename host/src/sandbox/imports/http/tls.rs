@@ -1,4 +1,4 @@
-//! Whom TLS trusts: the authorities of the system, so that a company's own counts, and what to say of a server that nobody vouches for.
+//! The TLS configuration, which trusts the certificate authorities of the system, and messages about untrusted certificates.
 
 use std::io;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use tokio::sync::OnceCell;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 
-/// How the system is told which authorities to trust, by a file or a directory of them.
+/// The variables that replace the system's certificate store with a file or a directory.
 const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// One for the process: the store of the system has hundreds of certificates.
+/// One for the process, because the system's store has hundreds of certificates.
 static CONFIG: OnceCell<Arc<ClientConfig>> = OnceCell::const_new();
 
-/// The settings of every TLS connection. The store of the system is read at the first one.
+/// The configuration of every TLS connection. The system's certificate store is read for the first one.
 pub(super) async fn config() -> Result<Arc<ClientConfig>, String> {
     CONFIG.get_or_try_init(load).await.cloned()
 }
@@ -30,7 +30,7 @@ async fn load() -> Result<Arc<ClientConfig>, String> {
     loading.await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// The authorities of the system. A system that has none, such as an empty container, trusts those of Mozilla's list.
+/// The certificate authorities of the system. On a system without any, such as an empty container, those of Mozilla's list.
 fn roots() -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -38,7 +38,7 @@ fn roots() -> Result<RootCertStore, String> {
         return Ok(store);
     }
     if let Some(variable) = VARIABLES.into_iter().find(|variable| std::env::var_os(variable).is_some()) {
-        return Err(format!("{variable} names no certificate that can be read"));
+        return Err(format!("no certificate can be read from {variable}"));
     }
     store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     Ok(store)
@@ -46,7 +46,7 @@ fn roots() -> Result<RootCertStore, String> {
 
 /// Why a handshake failed.
 pub(super) enum TlsFailure {
-    /// The server is not proven to be who it should be.
+    /// The server's certificate isn't accepted.
     Certificate(String),
     /// Anything else.
     Protocol(String),
@@ -55,26 +55,28 @@ pub(super) enum TlsFailure {
 impl TlsFailure {
     pub(super) fn of(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(rustls::Error::InvalidCertificate(why)) => Self::Certificate(certificate(why)),
+            Some(rustls::Error::InvalidCertificate(error)) => Self::Certificate(explain(error)),
             Some(other) => Self::Protocol(other.to_string()),
             None => Self::Protocol(error.to_string()),
         }
     }
 }
 
-fn certificate(why: &CertificateError) -> String {
-    match why {
-        CertificateError::UnknownIssuer => "no authority that this machine trusts has signed its certificate; add the \
-             authority to the store of the system, or name its file by SSL_CERT_FILE, and restart jobq"
-            .to_owned(),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired".to_owned(),
+fn explain(error: &CertificateError) -> String {
+    match error {
+        CertificateError::UnknownIssuer => {
+            "it is signed by an unknown certificate authority; add that to the system's \
+             certificate store, or set SSL_CERT_FILE to its file, and restart jobq"
+                .to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet: is the clock of this machine right?".to_owned()
+            "it is not valid yet; check the clock of this machine".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate is for another name".to_owned()
+            "it is for another name".to_owned()
         }
-        CertificateError::Revoked => "its certificate has been revoked".to_owned(),
-        other => format!("its certificate is not good: {other}"),
+        CertificateError::Revoked => "it has been revoked".to_owned(),
+        other => format!("it is invalid: {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Two functions of `wasi:http` that wasmtime-wasi-http 48 gets wrong, over its own.
+//! Replacements for two functions of `wasi:http` that have bugs in wasmtime-wasi-http 48.
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
@@ -11,22 +11,22 @@ use crate::sandbox::state::Host;
 
 type Sent = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
 
-/// Links them; `linker` allows shadowing.
-pub(in crate::sandbox::imports) fn apply(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+/// Links them over the originals; `linker` must allow shadowing.
+pub(super) fn add_to_linker(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.instance("wasi:http/outgoing-handler@0.2.12")?.func_wrap("handle", handle)?;
     linker.instance("wasi:http/types@0.2.12")?.func_wrap("http-error-code", error_code)
 }
 
-/// The original keeps the options in the table of handles for ever, so that a guest which sets a timeout runs out of handles.
+/// The original never removes the options from the table of handles, so a guest that sets timeouts runs out of handles.
 fn handle(
     mut store: StoreContextMut<'_, Host>,
     (request, options): (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>),
 ) -> wasmtime::Result<(Sent,)> {
     let mut http = store.data_mut().http();
-    let given = options.as_ref().map(Resource::rep);
+    let options_handle = options.as_ref().map(Resource::rep);
     let sent = http.handle(request, options);
-    if let Some(given) = given {
-        http.table.delete(Resource::<RequestOptions>::new_own(given))?;
+    if let Some(handle) = options_handle {
+        http.table.delete(Resource::<RequestOptions>::new_own(handle))?;
     }
     match sent {
         Ok(response) => Ok((Ok(response),)),
@@ -34,7 +34,7 @@ fn handle(
     }
 }
 
-/// The original looks for a type that the body of a response does not fail with, and never finds a code.
+/// The original looks for a type that response bodies never fail with, so it never returns a code.
 fn error_code(
     mut store: StoreContextMut<'_, Host>,
     (error,): (Resource<wasmtime::Error>,),

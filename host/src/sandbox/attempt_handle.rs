@@ -1,10 +1,13 @@
-//! What the outside can hear from a running guest and tell it, shared by both sides.
+//! A handle to a running attempt, shared by the guest's side and the caller's.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// A guest that was found computing at this many ticks is a long computation.
+const LONG: u32 = 2;
 
 /// Where a line came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub enum Source {
 /// One line that a guest wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When.
+    /// When it was written.
     pub time: SystemTime,
     /// Where it came from.
     pub source: Source,
@@ -30,57 +33,52 @@ pub struct Line {
     pub message: String,
 }
 
-/// A line to a running guest: what it logged and how far it is come out, a request to cancel and the order to stop go in.
+/// Carries log lines and progress out of a running attempt, and requests to cancel or stop into it.
 #[derive(Debug, Default)]
-pub struct Tap {
-    heard: Mutex<Heard>,
+pub struct AttemptHandle {
+    output: Mutex<PendingOutput>,
     cancelled: AtomicBool,
-    stopped: AtomicBool,
-    stop: Notify,
-    /// Ticks at which the guest was computing.
+    stop: CancellationToken,
+    /// The number of ticks at which the guest was computing.
     ticks: AtomicU32,
 }
 
-/// A guest that was met computing at so many ticks is a long computation.
-const LONG: u32 = 2;
-
+/// Output that the caller hasn't taken yet.
 #[derive(Debug, Default)]
-struct Heard {
+struct PendingOutput {
     lines: Vec<Line>,
     progress: Option<(u8, String)>,
 }
 
-impl Tap {
-    /// Takes the lines that have come since the last time.
+impl AttemptHandle {
+    /// Takes the lines written since the last call.
     pub fn take_lines(&self) -> Vec<Line> {
-        std::mem::take(&mut self.heard().lines)
+        std::mem::take(&mut self.output().lines)
     }
 
-    /// Takes the latest progress report, where there is a new one.
+    /// Takes the latest progress report; `None` if there is no new one.
     pub fn take_progress(&self) -> Option<(u8, String)> {
-        self.heard().progress.take()
+        self.output().progress.take()
     }
 
-    /// Tells the guest that it should end: `is-cancelled` answers true from here on. Returns whether nobody had before.
+    /// Asks the guest to end: from now on `is-cancelled` returns true. Returns whether this was the first request.
     pub fn cancel(&self) -> bool {
         !self.cancelled.swap(true, Ordering::Relaxed)
     }
 
-    /// Stops the guest at once, wherever it is; its run ends as [`Stopped`](super::GuestOutcome::Stopped).
+    /// Stops the guest at once, wherever it is. Its attempt ends as [`Stopped`](super::GuestOutcome::Stopped).
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        self.stop.notify_waiters();
-        self.stop.notify_one();
+        self.stop.cancel();
     }
 
-    /// Hands a line out.
+    /// Adds a line.
     pub fn push(&self, line: Line) {
-        self.heard().lines.push(line);
+        self.output().lines.push(line);
     }
 
-    /// Hands a progress report out: percent, 0 to 100, and a few words.
+    /// Sets the progress: percent, 0 to 100, and a short message.
     pub fn report(&self, percent: u8, message: String) {
-        self.heard().progress = Some((percent, message));
+        self.output().progress = Some((percent, message));
     }
 
     /// Whether [`cancel`](Self::cancel) has been called.
@@ -88,28 +86,26 @@ impl Tap {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Whether the guest has computed for some 10 ms by now, waits not counted.
+    /// Whether the guest has computed for about 10 ms, waits not included.
     pub fn has_computed_long(&self) -> bool {
         self.ticks.load(Ordering::Relaxed) >= LONG
     }
 
-    /// Takes note that the guest was met computing.
+    /// Records that the guest was computing at a tick.
     pub fn tick(&self) {
         self.ticks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.stop.is_cancelled()
     }
 
     /// Returns once [`stop`](Self::stop) has been called.
     pub async fn wait_for_stop(&self) {
-        while !self.is_stopped() {
-            self.stop.notified().await;
-        }
+        self.stop.cancelled().await;
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn output(&self) -> MutexGuard<'_, PendingOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
