@@ -34,7 +34,7 @@ fn a_file_that_is_gone_changes_nothing() {
     let mut daemon = home.daemon();
     fs::rename(home.path("jobq.toml"), home.path("away.toml")).unwrap();
     daemon.signal("HUP");
-    daemon.await_line("nothing was changed, for `jobq.toml` is gone");
+    daemon.await_line("nothing was changed: `jobq.toml` is gone");
     fs::rename(home.path("away.toml"), home.path("jobq.toml")).unwrap();
     let said = home.jobq(&["enqueue", "mail", "1", "--wait=100s"]);
     assert_eq!(said.stdout, "1\n", "{said:?}");

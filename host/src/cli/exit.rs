@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use thiserror::Error;
 
 use super::render::paragraph;
-use super::{output, terminal};
+use super::{log, output, terminal};
 use crate::config::{ConfigError, Look};
 use crate::queue::{OpenError, StoreError};
 
@@ -94,6 +94,10 @@ pub(super) fn report(error: &anyhow::Error) -> Code {
 
 /// Says on stderr what went wrong, and what the user can do.
 pub(super) fn tell(message: &str, hint: Option<&str>) {
+    if log::is_json() {
+        let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+        return log::say_error(format!("{message}{hint}"));
+    }
     let colour = terminal::has_colour(&std::io::stderr());
     let label = |word: &str, code: u8| if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
     output::talk(format!("{} {}", label("error:", 31), paragraph(message)));
@@ -105,7 +109,7 @@ pub(super) fn tell(message: &str, hint: Option<&str>) {
 /// Prints every problem of the settings on stderr.
 pub(super) fn report_settings(error: &ConfigError) {
     let look = if terminal::has_colour(&std::io::stderr()) { Look::Colour } else { Look::Plain };
-    output::talk(error.render(look).trim_end_matches('\n'));
+    log::say_error(error.render(look).trim_end_matches('\n'));
 }
 
 /// The exit code of an error.

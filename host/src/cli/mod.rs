@@ -114,8 +114,9 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    match cli.command {
-        Command::Run(_) => log::start_for_daemon(),
+    match &cli.command {
+        Command::Run(args) => log::start_for_daemon(args.log.log_format),
+        Command::Demo(args) => log::start_for_demo(args.log.log_format),
         _ => log::start(),
     }
     let context = Context::new(cli.global);
@@ -130,7 +131,7 @@ fn dispatch(
     early: Option<anyhow::Result<run::Listening>>,
 ) -> anyhow::Result<Code> {
     match command {
-        Command::Run(_) => run::run(early.unwrap_or_else(run::Listening::start)?, context),
+        Command::Run(args) => run::run(&args, early.unwrap_or_else(run::Listening::start)?, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),

@@ -29,6 +29,7 @@ pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<Work
         let retention = options.borrow().retention;
         let more = match shared.store.prune(retention, BATCH).await {
             Ok(pruned) => {
+                shared.events.pruned(&pruned);
                 for obstacle in pruned.obstacles {
                     if told.insert(obstacle.clone()) {
                         tracing::warn!("old jobs that cannot be deleted are kept: {obstacle}");

@@ -3,12 +3,14 @@
 //! Attempts and claims run as tasks of their own and report back by [`Event`]; nothing else changes the machine.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::machine::dispatch::{Action, Capacity, Dispatch, Event};
+use super::machine::drain::{Drain, Step};
 use super::pool::Shared;
 use super::{WorkerOptions, release, run};
 use crate::queue::{Claim, Claimed, Claims, JobType, ParkedClaim, StoreError};
@@ -29,6 +31,8 @@ pub(super) struct Dispatcher {
     handlers: watch::Receiver<u64>,
     machine: Dispatch,
     standing: Option<ParkedClaim>,
+    /// Set once a drain was requested.
+    drain: Option<Drain>,
     actions: Vec<Action>,
 }
 
@@ -38,7 +42,7 @@ impl Dispatcher {
         let handlers = shared.handlers.changes();
         let capacity = capacity(&shared, &options.borrow_and_update());
         let machine = Dispatch::new(shared.worker.clone(), capacity, cores, Instant::now());
-        Self { shared, options, handlers, machine, standing: None, actions: Vec::new() }
+        Self { shared, options, handlers, machine, standing: None, drain: None, actions: Vec::new() }
     }
 
     /// Claims and starts until it is told to stop; then gives back what has not started.
@@ -50,6 +54,7 @@ impl Dispatcher {
         let mut reports = Vec::new();
         loop {
             self.act();
+            self.look_drained();
             let wake_at = self.machine.wake_at(Instant::now());
             tokio::select! {
                 () = stopping.cancelled() => break,
@@ -57,6 +62,10 @@ impl Dispatcher {
                 () = shared.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
                 Ok(()) = self.handlers.changed() => self.take_capacity(),
                 Ok(()) = self.options.changed() => self.take_capacity(),
+                () = shared.drain_requested.cancelled(), if self.drain.is_none() => {
+                    self.drain = Some(Drain::default());
+                    self.take_capacity();
+                }
                 () = sleep_until(wake_at) => {}
             }
         }
@@ -71,6 +80,20 @@ impl Dispatcher {
             let Some(report) = inbox.recv().await else { return };
             self.take(report);
             self.act();
+        }
+    }
+
+    /// While draining: finds out whether anything is left to do.
+    fn look_drained(&mut self) {
+        let Some(drain) = &mut self.drain else { return };
+        let is_quiet = self.machine.is_idle(Instant::now()) && self.shared.leases().all().is_empty();
+        match drain.look(is_quiet, self.shared.recorded.load(Ordering::Relaxed)) {
+            Step::Wait => {}
+            Step::Claim => {
+                self.machine.take(Event::Changed, Instant::now());
+                self.act();
+            }
+            Step::Drained => self.shared.drained.cancel(),
         }
     }
 

@@ -7,11 +7,13 @@
 //! - `lanes`: long computations move to threads of their own, out of the way of short jobs.
 //! - `handlers`: what an attempt runs: a plugin in the sandbox, or (`native`) a function of the application.
 //! - `heartbeat`: keeps the leases of running attempts alive, hears their logs, stops what was cancelled.
+//! - `events`: the log about jobs.
 //! - `reaper`, `cleaner`, `presence`: the chores: lost leases, retention, what the daemon tells of itself.
 
 mod attempt;
 mod cleaner;
 mod dispatcher;
+mod events;
 mod follow_up;
 mod handlers;
 mod heartbeat;

@@ -8,13 +8,14 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::dispatcher::{Dispatcher, Report};
+use super::events::{self, JobEvents};
 use super::lanes::Lanes;
 use super::machine::leases::Leases;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
-use super::{Handlers, Rules, WorkerOptions, cleaner, heartbeat, presence};
+use super::{Handlers, Rules, WorkerOptions, cleaner, heartbeat, presence, reaper};
 use crate::queue::{ChangeCursor, Store, StoreError, Timestamp, WorkerName};
 use crate::sandbox::Tap;
 
@@ -58,6 +59,7 @@ pub(super) struct Shared {
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) rules: ArcSwap<Rules>,
     leases: Mutex<Leases<Arc<Tap>>>,
+    pub(super) events: JobEvents,
     pub(super) attempts: TaskTracker,
     pub(super) lanes: Lanes,
     pub(super) recorded: AtomicU64,
@@ -65,6 +67,10 @@ pub(super) struct Shared {
     pub(super) news: Notify,
     /// The queue was deleted or replaced under this pool.
     pub(super) gone: CancellationToken,
+    /// Cancelled when the dispatcher shall find out whether anything is left to do.
+    pub(super) drain_requested: CancellationToken,
+    /// Cancelled when nothing is left.
+    pub(super) drained: CancellationToken,
     /// This daemon's name in the rows; another one at each start, so that a restart is not taken for its predecessor.
     pub(super) worker: WorkerName,
     pub(super) started_at: Timestamp,
@@ -99,11 +105,14 @@ impl Pool {
             handlers,
             rules: ArcSwap::from_pointee(options.rules.clone()),
             leases: Mutex::default(),
+            events: JobEvents::default(),
             attempts: TaskTracker::new(),
             lanes: Lanes::default(),
             recorded: AtomicU64::new(0),
             news: Notify::new(),
             gone: CancellationToken::new(),
+            drain_requested: CancellationToken::new(),
+            drained: CancellationToken::new(),
             worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
             wake: Notify::new(),
@@ -116,6 +125,7 @@ impl Pool {
         chore(Box::pin(heartbeat::beat(shared.clone(), current.clone())));
         chore(Box::pin(cleaner::clean(shared.clone(), current.clone())));
         chore(Box::pin(presence::announce(shared.clone(), current.clone())));
+        chore(Box::pin(events::report_suppressed(shared.clone())));
         chore(Box::pin(look_for_changes(shared.clone(), current.clone())));
         let dispatcher = Dispatcher::new(shared.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
@@ -153,6 +163,20 @@ impl Pool {
         }
     }
 
+    /// Waits until the pool runs nothing and no job of a type that it serves is due. Follow-ups and retries that are due at
+    /// once are run first. Jobs due later, jobs of other types and jobs that other daemons run are not waited for.
+    pub fn drained(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = self.shared.clone();
+        async move {
+            // Jobs of a daemon that died may be due.
+            if reaper::reap(&shared, None).await.is_err() {
+                tracing::warn!("jobs of daemons that died may be left");
+            }
+            shared.drain_requested.cancel();
+            shared.drained.cancelled().await;
+        }
+    }
+
     /// Takes new settings; what runs goes on under the old ones.
     pub fn reconfigure(&self, options: WorkerOptions) {
         self.shared.rules.store(Arc::new(options.rules.clone()));
@@ -167,6 +191,7 @@ impl Pool {
         let mut machine = Shutdown::begin(self.options.borrow().shutdown_grace, Instant::now());
         self.stopping.cancel();
         let shared = &self.shared;
+        let _reports = AbortOnDropHandle::new(tokio::spawn(events::report_waiting(shared.clone())));
         let all_ended = async {
             _ = self.dispatcher.await;
             shared.attempts.close();
@@ -185,12 +210,14 @@ impl Pool {
                 () = tokio::time::sleep_until(wake_at.into()) => Event::Tick,
             };
             if machine.on(event, Instant::now()) == Action::StopGuests {
+                shared.events.stopping_guests();
                 shared.leases().close().into_iter().for_each(|tap| tap.stop());
             }
         }
         self.chores_over.cancel();
         self.chores.close();
         self.chores.wait().await;
+        shared.events.log_suppressed();
         match tokio::time::timeout(SIGN_OFF, shared.store.retire(&shared.worker)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("cannot sign off: {error}"),

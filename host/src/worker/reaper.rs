@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pool::Shared;
-use crate::queue::{Status, StoreError};
+use crate::queue::StoreError;
 
 /// Attempts ended in one transaction.
 const BATCH: usize = 200;
@@ -30,14 +30,7 @@ pub(super) async fn reap(shared: &Shared, judged: Option<Duration>) -> Result<()
                 return Err(error);
             }
         };
-        for lost in &rescued {
-            let worker = lost.worker.as_deref().unwrap_or("an unknown worker").escape_debug();
-            let (id, job_type) = (lost.id.as_str().escape_debug(), lost.job_type.escape_debug());
-            match lost.status {
-                Status::Pending => tracing::info!("job {id} ({job_type}) is pending again: {worker} never started it"),
-                status => tracing::warn!("job {id} ({job_type}) was lost by {worker} and is {status} now"),
-            }
-        }
+        rescued.iter().for_each(|rescued| shared.events.rescued(rescued));
         if !rescued.is_empty() {
             shared.wake.notify_one();
         }

@@ -13,7 +13,10 @@ pub(super) async fn release(shared: &Shared, leases: Vec<Lease>) {
     let (mut pause, longest) = PAUSE;
     loop {
         match shared.store.release(leases.clone()).await {
-            Ok(()) => break,
+            Ok(()) => {
+                shared.events.released(leases.len());
+                break;
+            }
             Err(error) if error.is_transient() => {
                 tracing::warn!("cannot give back {} jobs, trying again: {error}", leases.len());
                 tokio::time::sleep(pause).await;

@@ -36,6 +36,7 @@ async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Hand
             return release::release(&shared, vec![job.lease.clone()]).await;
         }
     }
+    let _running = shared.events.started(&job);
     shared.store.started(&job.lease);
     let rules = shared.rules.load_full();
     let rule = rules.of(job.job_type.as_str());
@@ -43,7 +44,9 @@ async fn run_and_record(shared: Arc<Shared>, job: Claimed, handler: Arc<dyn Hand
     let (end, receipt) = run(&job, &*handler, rule, tap, outbox.clone()).await;
     drop(slot);
     let verdict = decide(end, job.attempt, job.max_attempts, rule, fastrand::f64());
-    record(&shared, receipt, verdict, outbox.take()).await;
+    if let Some(verdict) = record(&shared, receipt, verdict, outbox.take()).await {
+        shared.events.recorded(&job, handler.digest(), &verdict);
+    }
 }
 
 async fn run(
@@ -84,8 +87,13 @@ fn limits(job: &Claimed, rule: &Rule) -> Limits {
     Limits { timeout, ..rule.limits.clone() }
 }
 
-/// Writes down how an attempt ended; as long as the disk or a lock stands in the way, again and again.
-async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_ups: Vec<NewJob>) {
+/// Writes down how an attempt ended, and returns what it has recorded; as long as the disk or a lock stands in the way, again and again.
+async fn record(
+    shared: &Shared,
+    receipt: Receipt,
+    mut verdict: Verdict,
+    follow_ups: Vec<NewJob>,
+) -> Option<Verdict> {
     let mut pause = Duration::from_millis(50);
     loop {
         match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
@@ -93,12 +101,12 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
                 shared.store.ended(&receipt.lease);
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
                 shared.news.notify_waiters();
-                return;
+                return Some(verdict);
             }
             Ok(Recorded::LeaseLost) => {
                 shared.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
-                return;
+                return None;
             }
             Err(StoreError::Refused(reason)) if matches!(verdict, Verdict::Complete(_)) => {
                 let error = format!("the result cannot be stored: {reason}");
@@ -112,7 +120,7 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
             Err(error) => {
                 tracing::error!("cannot record how attempt {:?} ended: {error}", receipt.lease);
                 shared.note(&error);
-                return;
+                return None;
             }
         }
     }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::exit::{Code, Failure};
+use super::log::LogArgs;
 use super::output::{self, talk};
 use crate::plugins::Registry;
 use crate::queue::{self, Id, Job, OpenMode, QueueOptions, Status, Store, summary};
@@ -38,7 +39,10 @@ Examples:
   jobq demo";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) log: LogArgs,
+}
 
 pub(super) fn run(_: &Args, _: &Context) -> anyhow::Result<Code> {
     let stage = Stage::build().context("cannot make a directory for the demo")?;

@@ -200,6 +200,17 @@ impl Dispatch {
         overdue.chain(due).chain(retry).chain([self.next_look]).min()
     }
 
+    /// Whether nothing is claimed or running and, as far as the last claims showed, no job that can be served is due.
+    pub(in crate::worker) fn is_idle(&self, now: Instant) -> bool {
+        let is_asking = matches!(self.pending, Pending::Asked { .. } | Pending::Withdrawing { .. });
+        let has_nothing_due = |state: &TypeState| match state.knowledge {
+            _ if state.limit == 0 => true,
+            Knowledge::MayHave => false,
+            Knowledge::NothingBefore(instant) => now < instant,
+        };
+        self.running == 0 && self.ready == 0 && !is_asking && self.types.values().all(has_nothing_due)
+    }
+
     /// After a stop: whether nothing is out that could still bring jobs.
     pub(in crate::worker) fn is_wound_down(&self) -> bool {
         self.is_stopping && matches!(self.pending, Pending::None)
@@ -496,6 +507,10 @@ mod tests {
             self.take(Event::Ended { job_type: job_type(name), took });
         }
 
+        fn is_idle(&self) -> bool {
+            self.machine.is_idle(self.now)
+        }
+
         /// A pool that has measured its type `short` as short, and has nothing to do.
         fn idle(types: &[(&str, usize)]) -> Self {
             let mut pool = Self::new(types);
@@ -662,5 +677,19 @@ mod tests {
         let actions = pool.answer(number, "short", 3);
         assert!(matches!(&actions[..], [Action::Release(leases)] if leases.len() == 3), "{actions:?}");
         assert!(pool.machine.is_wound_down());
+    }
+
+    #[test]
+    fn a_pool_is_idle_once_a_claim_found_nothing_and_nothing_runs() {
+        let mut pool = Pool::new(&[("short", 2)]);
+        assert!(!pool.is_idle(), "nothing is known yet");
+        let (number, _) = pool.claims();
+        assert!(!pool.is_idle(), "a claim is out");
+        pool.answer(number, "short", 1);
+        assert!(!pool.is_idle(), "a guest runs");
+        pool.end("short", Duration::from_micros(50));
+        assert!(pool.is_idle());
+        pool.take(Event::Changed);
+        assert!(!pool.is_idle(), "the change may be a due job");
     }
 }

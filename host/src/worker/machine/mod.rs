@@ -6,7 +6,9 @@
 pub(super) mod ahead;
 pub(super) mod clock;
 pub(super) mod dispatch;
+pub(super) mod drain;
 pub(super) mod heartbeat;
 pub(super) mod leases;
+pub(super) mod log_limit;
 pub(super) mod retention;
 pub(super) mod shutdown;
