@@ -82,18 +82,38 @@ impl Failure {
     }
 }
 
-/// Prints an error with its causes on stderr and tells its exit code.
+/// Prints an error with its causes on stderr and returns its exit code.
 pub(super) fn report(error: &anyhow::Error) -> Code {
     if let Some(error) = error.downcast_ref::<ConfigError>() {
         report_settings(error);
         return Code::Usage;
     }
-    tell(&format!("{error:#}"), error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));
+    let message = match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Refused(reason)) => refused(reason),
+        _ => format!("{error:#}"),
+    };
+    report_error(&message, error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));
     code_of(error)
 }
 
-/// Says on stderr what went wrong, and what the user can do.
-pub(super) fn tell(message: &str, hint: Option<&str>) {
+/// Rephrases what SQLite says about a row that it refused.
+fn refused(reason: &str) -> String {
+    let rules = [
+        ("CHECK constraint failed: ", "the table doesn't allow this job: it requires"),
+        ("UNIQUE constraint failed: ", "the table doesn't allow this job: another one has the same"),
+        ("NOT NULL constraint failed: ", "the table doesn't allow this job: it has no"),
+        ("FOREIGN KEY constraint failed", "a table of the application refers to this job by a foreign key"),
+    ];
+    let rule = rules.iter().find_map(|(prefix, text)| Some((text, reason.strip_prefix(prefix)?)));
+    match rule {
+        Some((text, "")) => (*text).to_owned(),
+        Some((text, rule)) => format!("{text} `{rule}`"),
+        None => format!("the database refused this: {reason}"),
+    }
+}
+
+/// Prints an error and a hint on stderr.
+pub(super) fn report_error(message: &str, hint: Option<&str>) {
     if log::is_json() {
         let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
         return log::say_error(format!("{message}{hint}"));

@@ -23,7 +23,7 @@ pub use job::{
 pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
-    AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Progress, Pruned,
+    AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Deleted, Enqueued, Filter, Progress, Pruned,
     Receipt, Recorded, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};

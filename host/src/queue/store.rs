@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Deleted, Enqueued,
     Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
     Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, WorkerName,
 };
@@ -72,6 +72,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError>;
+
+    /// Deletes every job of `jobs` that is in one of the states `from`, with its attempts and logs, in one transaction. Running
+    /// jobs are never deleted.
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError>;
 
     /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`, in one transaction.
     async fn retry_many(

@@ -6,6 +6,7 @@
 mod cancel;
 mod claim;
 mod daemons;
+mod delete;
 mod end;
 mod enqueue;
 mod history;

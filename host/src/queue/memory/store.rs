@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::daemons::Daemons;
 use super::{Gone, Table};
 use crate::queue::{
-    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Deleted, Enqueued,
     Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
     Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
     WorkerName,
@@ -169,6 +169,10 @@ impl Store for MemoryStore {
 
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.write(|state, now| state.table.cancel_many(&jobs, &from, now))
+    }
+
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError> {
+        self.write(|state, _| state.table.delete_many(&jobs, &from))
     }
 
     async fn retry_many(

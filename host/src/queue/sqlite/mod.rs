@@ -20,7 +20,7 @@ use self::watch::ChangeWatcher;
 use self::workers::Workers;
 use self::writer::{Place, Writer};
 use super::{
-    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
+    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Deleted, Enqueued,
     Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded,
     Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
     Timestamp, WorkerName,
@@ -36,6 +36,7 @@ mod cleaning;
 mod complete;
 mod counts;
 mod daemons;
+mod delete;
 mod db_files;
 mod enqueue;
 mod fail;
@@ -287,6 +288,10 @@ impl Store for SqliteStore {
 
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
+    }
+
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError> {
+        self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| delete::delete_many(db, jobs, from)).await
     }
 
     async fn retry_many(

@@ -13,7 +13,7 @@ use super::workers::Workers;
 use super::{OpenMode, QueueOptions, TableName, open};
 use super::{attempts, bulk_select, renew, rescue, retry, snooze};
 use super::{
-    cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
+    cancel, claim, complete, counts, daemons, delete, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
 };
 use crate::queue::{
     AttemptFailure, Claim, Claimed, Daemon, Due, Event, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome,
@@ -158,6 +158,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         cancel::cancel_many(db, &[claimed.lease.job], &Status::ALL).unwrap();
         retry::retry_many(db, &[claimed.lease.job], &Status::ALL, &RetryPolicies::default()).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
+        delete::delete_many(db, &[claimed.lease.job], &[]).unwrap();
     }
     claimed(db);
     let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });

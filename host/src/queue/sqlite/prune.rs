@@ -111,7 +111,7 @@ pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Select
 }
 
 /// Why the job is still there, if it is.
-fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option<String>> {
+pub(super) fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option<String>> {
     if let Some(table) = referrers.refer_to(db, job)? {
         return Ok(Some(format!(
             "table `{table}` refers to them, by a foreign key that says no ON DELETE SET NULL or CASCADE"
