@@ -142,7 +142,7 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
     fs::write(home.path("latin1.json"), b"\"\xe9\"").unwrap();
     let long = format!("\"{}\"", "x".repeat(2 << 20));
     fs::write(home.path("long.json"), &long).unwrap();
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 17] = [
         (&["echo", "{'a': 1}"], 2, "the payload is not JSON"),
         (&["echo", "@latin1.json"], 2, "not UTF-8"),
         (&["echo", "@long.json"], 2, "queue.max_payload"),
@@ -152,6 +152,8 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
         (&["echo", "{}", "--priority", "40000"], 2, "40000"),
         (&["echo", "{}", "--max-attempts", "0"], 2, "at least 1"),
         (&["echo", "{}", "--in", "soon"], 2, "`soon` is not a duration"),
+        (&["echo", "{}", "--in", "1M"], 2, "m for minutes"),
+        (&["echo", "{}", "--at", "2100-01-01T03:00[Nowhere/Atlantis]"], 2, "Nowhere/Atlantis"),
         (&["echo", "{}", "--at", "yesterday"], 2, "`yesterday` is not an instant"),
         (&["echo", "{}", "--at", "1970-01-01T00:00:00Z"], 2, "too long ago"),
         (&["echo", "{}", "--in", "1s", "--at", "2100-01-01"], 2, "--at"),
@@ -165,6 +167,24 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
         assert!(said.stderr.contains(text), "{args:?} {said:?}");
     }
     assert!(!home.path("jobq.db").exists() || home.count("SELECT count(*) FROM jobs") == 0);
+}
+
+#[test]
+fn a_local_time_needs_a_time_zone_that_exists() {
+    let home = home();
+    let at = |zone: &str, at: &str| {
+        let output = home.command(&["enqueue", "echo", "--at", at]).env("TZ", zone).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, id, _) = at("America/New_York", "2100-01-01 03:00");
+    assert_eq!(code, Some(0));
+    assert_eq!(home.show(id.trim_end())["scheduled_at"], "2100-01-01T08:00:00.000Z");
+    let (code, id, _) = at("Nowhere/Atlantis", "2100-01-01T03:00[Europe/Paris]");
+    assert_eq!(code, Some(0));
+    assert_eq!(home.show(id.trim_end())["scheduled_at"], "2100-01-01T02:00:00.000Z");
+    let (code, _, stderr) = at("Nowhere/Atlantis", "2100-01-01 03:00");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("there is no time zone `Nowhere/Atlantis`"), "{stderr}");
 }
 
 #[test]

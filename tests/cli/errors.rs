@@ -1,6 +1,8 @@
 //! Databases, tables and settings that are not what they should be.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use crate::home::Home;
 
@@ -86,4 +88,24 @@ fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
     let help = home.jobq(&["--help"]);
     assert_eq!(help.code, 0);
     assert!(help.stdout.contains("124 the wait timed out"), "{help:?}");
+}
+
+#[test]
+fn a_command_that_waits_for_a_reader_of_a_rollback_journal_says_so() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let reader = home.sql();
+    reader.execute_batch("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)").unwrap();
+    let mut select = reader.prepare("SELECT a FROM mine").unwrap();
+    let mut rows = select.query([]).unwrap();
+    assert!(rows.next().unwrap().is_some());
+    let mut command = home.command(&["enqueue", "echo"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for another process"), "{line}");
+    drop(rows);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 1);
 }

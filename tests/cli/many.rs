@@ -70,6 +70,24 @@ fn a_held_key_is_told_and_nothing_else_is_kept_back() {
     assert!(said.stderr.contains("another unfinished job holds the key"), "{said:?}");
 }
 
+/// The write-ahead log is kept by this connection, so its size tells how many pages were committed.
+#[test]
+fn many_ids_are_committed_together() {
+    let home = dead(1_200);
+    let sql = home.sql();
+    let ids: Vec<String> = {
+        let mut select = sql.prepare("SELECT id FROM jobs").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let said = home.jobq(&[&["retry"][..], &ids].concat());
+    assert_eq!((said.code, said.stderr.lines().count()), (0, 1_201), "{said:?}");
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'pending'"), 1_201);
+    let written = std::fs::metadata(home.path("jobq.db-wal")).unwrap().len();
+    assert!(written < 3 << 20, "{written} bytes of log for 1,201 jobs");
+}
+
 #[test]
 fn what_is_wrong_with_one_id_keeps_nothing_from_the_others() {
     let home = dead(0);

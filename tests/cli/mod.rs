@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod closed;
+mod delete;
 mod demo;
 mod docs;
 mod enqueue;
@@ -15,3 +16,4 @@ mod read;
 mod standing;
 mod terminal;
 mod transcript;
+mod wait;

@@ -75,7 +75,7 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["run"],
     &["demo"],
@@ -86,6 +86,8 @@ const COMMANDS: [&[&str]; 30] = [
     &["logs"],
     &["retry"],
     &["cancel"],
+    &["delete"],
+    &["wait"],
     &["cleanup"],
     &["check"],
     &["plugin"],

@@ -89,7 +89,7 @@ pub(super) fn report(error: &anyhow::Error) -> Code {
         return Code::Usage;
     }
     let message = match error.downcast_ref::<StoreError>() {
-        Some(StoreError::Refused(reason)) => refused(reason),
+        Some(StoreError::Refused(reason)) if error.chain().count() == 1 => refused(reason),
         _ => format!("{error:#}"),
     };
     report_error(&message, error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));

@@ -48,12 +48,6 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// What `--help` says about the JSON lines.
-pub(super) const JSON_HELP: &str = "\
-With `--log-format json`, each line of stderr is an object with timestamp (RFC 3339), level and message. Lines about a job
-also have the fields that apply: target, job, type, attempt, outcome, digest (the first 12 characters), error (its first line),
-retry_at, due_at, worker, status, jobs (a count).";
-
 /// The flag of the commands that run jobs.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct LogArgs {

@@ -19,6 +19,9 @@ use crate::queue::{BulkResult, Deleted, Id, JobRef, Selected, Selection, Status,
 /// Jobs in one transaction: a few milliseconds, so that other writers don't wait long.
 const BATCH: usize = 500;
 
+/// A batch that finds the disk full is tried again with this fraction of its jobs.
+const SHRINK: usize = 10;
+
 /// The flags that say which jobs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Which {
@@ -251,11 +254,22 @@ async fn in_batches(
 ) -> anyhow::Result<Batch> {
     let mut sum = Batch::default();
     let mut line = LiveLine::on_stderr();
-    for batch in jobs.chunks(BATCH) {
-        let batch = step(batch.to_vec()).await.map_err(|error| {
-            let so_far = format!("{} of {} jobs were {} before this", sum.changed, jobs.len(), verb.done);
-            anyhow::Error::new(error).context(so_far)
-        })?;
+    let (mut left, mut size) = (jobs, BATCH);
+    while !left.is_empty() {
+        let (now, later) = left.split_at(size.min(left.len()));
+        let batch = match step(now.to_vec()).await {
+            // A smaller batch needs less write-ahead log.
+            Err(StoreError::Full(_)) if size > 1 => {
+                size = (size / SHRINK).max(1);
+                continue;
+            }
+            Err(error) => {
+                let so_far = format!("{} of {} jobs were {} before this", sum.changed, jobs.len(), verb.done);
+                return Err(anyhow::Error::new(error).context(so_far));
+            }
+            Ok(batch) => batch,
+        };
+        left = later;
         sum.changed += batch.changed;
         sum.gone += batch.gone;
         sum.key_taken += batch.key_taken;

@@ -40,7 +40,9 @@ With `--drain` it waits until all plugins are compiled, runs what is due, and ex
 serves is due and none of its attempts runs. Follow-ups, and retries and snoozed jobs that are due by then, are run too.
 Jobs due later, such as retries after a backoff, and jobs that another daemon runs are not waited for.
 
-{JSON}
+With `--log-format json`, each line is an object with timestamp (RFC 3339), level and message. Lines about jobs also have those
+of these fields that apply: job, type, attempt, outcome, digest (its first 12 characters), error (its first line), retry_at,
+due_at, worker, status, jobs (a count).
 
 Examples:
   jobq run

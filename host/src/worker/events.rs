@@ -239,9 +239,9 @@ fn short(digest: Option<Digest>) -> Option<DisplayValue<String>> {
 
 /// The first line with text, without characters that control a terminal, cut to [`MAX_TEXT`].
 fn one_line(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let visible = |c: char| if c.is_control() || changes_direction(c) { ' ' } else { c };
-    let mut short: String = line.chars().take(MAX_TEXT).map(visible).collect();
+    let is_blank = |c: char| c.is_whitespace() || c.is_control() || changes_direction(c);
+    let line = text.lines().map(|line| line.trim_matches(is_blank)).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut short: String = line.chars().take(MAX_TEXT).map(|c| if is_blank(c) { ' ' } else { c }).collect();
     if line.chars().nth(MAX_TEXT).is_some() {
         short.push('…');
     }
