@@ -1,6 +1,6 @@
-//! The one test binary: each folder is a suite.
+//! The single integration test binary. Each folder is a suite.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say so and stop")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod cli;
 mod config;

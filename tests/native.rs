@@ -1,4 +1,4 @@
-//! A pool inside an application: its own functions instead of plugins.
+//! A pool embedded in an application, with native functions instead of plugins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use std::time::Duration;
 use jobq::queue::sqlite::{OpenMode, QueueOptions as Database, SqliteStore};
 use jobq::queue::{Id, Job, JobType, NewJob, Outcome, Payload, RetryPolicy, Status, Store};
 use jobq::sandbox::{FollowUp, Limits};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
+use jobq::worker::{JobError, JobTypeOptions, JobTypes, NativeHandlers, NativeJob, Pool, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
-struct House {
+struct App {
     _dir: tempfile::TempDir,
     store: Arc<SqliteStore>,
     pool: Pool,
 }
 
-impl House {
+impl App {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(Database::new(dir.path().join("q.db")), OpenMode::Create).unwrap());
-        let rule = |timeout| {
+        let type_options = |timeout| {
             let limits = Limits { timeout, ..Limits::default() };
-            Arc::new(Rule {
+            Arc::new(JobTypeOptions {
                 limits,
                 policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
-                ..Rule::default()
+                ..JobTypeOptions::default()
             })
         };
-        let hasty = BTreeMap::from([(JobType::parse("forever").unwrap(), rule(Duration::from_millis(50)))]);
-        let rules = Rules { default: rule(Duration::from_secs(3600)), by_type: hasty, ..Rules::default() };
-        let options = WorkerOptions { rules, shutdown_grace: Duration::ZERO, ..WorkerOptions::default() };
+        let by_type = BTreeMap::from([(JobType::parse("forever").unwrap(), type_options(Duration::from_millis(50)))]);
+        let job_types = JobTypes { default: type_options(Duration::from_secs(3600)), by_type, ..JobTypes::default() };
+        let options = WorkerOptions { job_types, shutdown_grace: Duration::ZERO, ..WorkerOptions::default() };
         let handlers = NativeHandlers::new()
             .on("echo", |job: NativeJob| async move { Ok(job.call.payload.clone()) })
             .on("question", |_| async { Ok("x".parse::<u32>()?.to_string()) })
@@ -62,7 +62,7 @@ impl House {
         }
     }
 
-    /// Runs one job to its end.
+    /// Enqueues a job and waits for its end.
     async fn run(&self, job_type: &str) -> (Job, Outcome) {
         let id = self.enqueue(job_type).await;
         let job = self.until(&id, |job| job.status.is_terminal()).await;
@@ -71,12 +71,12 @@ impl House {
     }
 }
 
-/// The claim that an idle pool leaves with the store must not outlive it: nobody would run what it takes.
+/// A parked claim must not outlive its pool: the jobs it takes would never run.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pool_that_was_stopped_takes_no_job_that_is_added_later() {
+async fn a_stopped_pool_claims_no_job_that_is_enqueued_later() {
     for round in 0..20 {
-        let House { _dir, store, pool } = House::new();
-        // At once, or after it has settled.
+        let App { _dir, store, pool } = App::new();
+        // Immediately, or after the pool has parked its claim.
         tokio::time::sleep(Duration::from_millis(round % 4)).await;
         pool.stop(CancellationToken::new()).await;
         let job = NewJob::new(JobType::parse("echo").unwrap(), Payload::parse("1".into(), 10).unwrap());
@@ -105,44 +105,44 @@ async fn parent(job: NativeJob) -> Result<String, JobError> {
 }
 
 #[tokio::test]
-async fn a_function_answers_for_its_type() {
-    let house = House::new();
-    let (job, outcome) = house.run("echo").await;
+async fn a_function_handles_its_type() {
+    let app = App::new();
+    let (job, outcome) = app.run("echo").await;
     assert_eq!((job.status, job.result.as_deref(), outcome), (Status::Completed, Some("[1]"), Outcome::Completed));
-    let (job, outcome) = house.run("fatal").await;
+    let (job, outcome) = app.run("fatal").await;
     assert_eq!((job.status, job.error.as_deref(), outcome), (Status::Dead, Some("no such account"), Outcome::Failed));
-    let (job, _) = house.run("question").await;
+    let (job, _) = app.run("question").await;
     assert_eq!(job.error.as_deref(), Some("invalid digit found in string"), "`?` is a failure with its text");
 }
 
 #[tokio::test]
-async fn a_panic_and_a_timeout_end_the_attempt_and_not_the_pool() {
-    let house = House::new();
-    let (job, outcome) = house.run("panic").await;
+async fn a_panic_or_a_timeout_ends_the_attempt_but_not_the_pool() {
+    let app = App::new();
+    let (job, outcome) = app.run("panic").await;
     assert_eq!(outcome, Outcome::Trapped);
     assert!(job.error.unwrap().contains("no paper in the tray"));
-    let (job, outcome) = house.run("forever").await;
+    let (job, outcome) = app.run("forever").await;
     assert_eq!(outcome, Outcome::TimedOut);
     assert!(job.error.unwrap().contains("50ms"));
-    assert_eq!(house.run("echo").await.1, Outcome::Completed);
+    assert_eq!(app.run("echo").await.1, Outcome::Completed);
 }
 
 #[tokio::test]
-async fn follow_ups_and_log_lines_are_kept() {
-    let house = House::new();
-    let (job, _) = house.run("parent").await;
+async fn follow_ups_and_log_lines_are_stored() {
+    let app = App::new();
+    let (job, _) = app.run("parent").await;
     let child = Id::parse(&job.result.unwrap()).unwrap();
-    let child = house.until(&child, |job| job.status.is_terminal()).await;
+    let child = app.until(&child, |job| job.status.is_terminal()).await;
     assert_eq!(child.result.as_deref(), Some("[2]"));
-    assert_eq!(house.store.logs(&job.id, 0).await.unwrap()[0].message, "one child");
+    assert_eq!(app.store.logs(&job.id, 0).await.unwrap()[0].message, "one child");
 }
 
 #[tokio::test]
-async fn a_stop_gives_back_what_does_not_end() {
-    let house = House::new();
-    let id = house.enqueue("endless").await;
-    house.until(&id, |job| job.progress.is_some()).await;
-    let House { store, pool, .. } = house;
+async fn a_stop_gives_back_a_job_that_does_not_end() {
+    let app = App::new();
+    let id = app.enqueue("endless").await;
+    app.until(&id, |job| job.progress.is_some()).await;
+    let App { store, pool, .. } = app;
     pool.stop(CancellationToken::new()).await;
     let job = store.find(&id).await.unwrap().unwrap();
     assert_eq!((job.status, job.attempts), (Status::Pending, 0));

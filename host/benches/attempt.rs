@@ -1,4 +1,4 @@
-//! What one attempt costs without its queue: a fresh instance with its call, and the decision what follows.
+//! The cost of one attempt without a queue: instantiating and calling the guest, and deciding what its outcome means.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -9,23 +9,23 @@ use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
 use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap};
-use jobq::worker::{Rule, decide};
+use jobq::worker::{JobTypeOptions, decide};
 
 fn decision(criterion: &mut Criterion) {
-    let rule = Rule::default();
+    let type_options = JobTypeOptions::default();
     let mut group = criterion.benchmark_group("decide");
     group.bench_function("completed", |b| {
-        b.iter(|| decide(black_box(GuestOutcome::Completed(String::new())), 1, None, &rule, 0.5))
+        b.iter(|| decide(black_box(GuestOutcome::Completed(String::new())), 1, None, &type_options, 0.5))
     });
     let failed = || GuestOutcome::Failed { message: String::new(), after: None };
-    group.bench_function("failed", |b| b.iter(|| decide(black_box(failed()), 1, None, &rule, 0.5)));
+    group.bench_function("failed", |b| b.iter(|| decide(black_box(failed()), 1, None, &type_options, 0.5)));
     group.finish();
 }
 
 fn instance(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let rule = Rule::default();
-    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: rule.limits.memory }).expect("a sandbox");
+    let type_options = JobTypeOptions::default();
+    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: type_options.limits.memory }).expect("a sandbox");
     let cache = tempfile::tempdir().expect("a directory");
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
     let mut group = criterion.benchmark_group("instantiate and call");
@@ -40,8 +40,10 @@ fn instance(criterion: &mut Criterion) {
             max_attempts: 3,
         };
         let run = async || {
-            let (tap, follow_ups) = (Arc::new(Tap::default()), Arc::new(Nobody));
-            sandbox.run(version.plugin(), call.clone(), &rule.limits, &rule.grants, tap, follow_ups).await
+            let (tap, follow_ups) = (Arc::new(Tap::default()), Arc::new(DenyFollowUps));
+            sandbox
+                .run(version.plugin(), call.clone(), &type_options.limits, &type_options.grants, tap, follow_ups)
+                .await
         };
         let report = runtime.block_on(run());
         assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{name}: {report:?}");
@@ -60,12 +62,12 @@ fn instance(criterion: &mut Criterion) {
     group.finish();
 }
 
-struct Nobody;
+struct DenyFollowUps;
 
 #[async_trait]
-impl FollowUps for Nobody {
+impl FollowUps for DenyFollowUps {
     async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
-        Err(FollowUpError::Denied(format!("nobody takes `{}`", job.job_type)))
+        Err(FollowUpError::Denied(format!("no queue for `{}`", job.job_type)))
     }
 }
 

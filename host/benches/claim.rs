@@ -1,7 +1,7 @@
-//! What a claim costs beside a million rows that it must not meet (I8), as ratios to an empty table in one run.
+//! The cost of a claim in a table with a million rows that it must not read (I8), compared with an empty table.
 //!
-//! `cargo bench --bench claim`, or `cargo bench --bench claim -- 100000` for fewer rows. The figures that count are the
-//! ratios: within 1.5, whatever the machine.
+//! `cargo bench --bench claim`, or `cargo bench --bench claim -- 100000` for fewer rows. The ratios count: they should be
+//! below 1.5 on any machine.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use jobq::queue::sqlite::{Durability, FillerRows, OpenMode, QueueOptions, SqliteStore, fill};
 use jobq::queue::{Claim, JobType, NewJob, Payload, Store, Want, WorkerName};
 
-/// Jobs in one claim.
+/// Jobs per claim.
 const BATCH: usize = 64;
 
-/// Measured claims of each kind; the median counts.
+/// Measured claims of each kind. The median is reported.
 const ROUNDS: usize = 200;
 
-/// What else lies in the table.
+/// The other rows in the table.
 const FILLERS: [(&str, Option<FillerRows>); 5] = [
     ("nothing else", None),
     ("finished", Some(FillerRows::Finished)),
     ("due in the future", Some(FillerRows::Future)),
-    ("so, with all priorities", Some(FillerRows::FuturePriorities)),
+    ("the same, all priorities", Some(FillerRows::FuturePriorities)),
     ("of a type not served", Some(FillerRows::Unserved)),
 ];
 

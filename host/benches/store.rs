@@ -1,7 +1,7 @@
-//! What the verbs of the store cost that every job needs: claim, complete, and keeping what a guest has logged.
+//! The cost of the store operations that every job needs: enqueue, claim, complete, and storing log lines.
 //!
-//! Each is measured for a batch that goes into one transaction, as under load, at `normal`: this is about the work, and
-//! not about the disk.
+//! Each is measured for a batch in one transaction, as under load, with durability `normal`: this measures the work, not the
+//! disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// Jobs of one transaction.
+/// Jobs per transaction.
 const BATCH: usize = 64;
 
-/// Log lines of one attempt.
+/// Log lines per attempt.
 const LINES: usize = 10;
 
 fn store(criterion: &mut Criterion) {
@@ -32,7 +32,7 @@ fn store(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The verb whose time counts.
+/// The operation whose time is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Enqueue,
@@ -62,7 +62,7 @@ impl Bench {
         }
     }
 
-    /// The whole way of `rounds` batches, of which only the time of one verb counts.
+    /// Runs `rounds` batches from enqueue to completed, and returns the time spent in one operation.
     fn rounds(&self, rounds: u64, counted: Verb) -> Duration {
         let mut time = Duration::ZERO;
         self.runtime.block_on(async {
@@ -103,7 +103,7 @@ impl Bench {
         };
         let said =
             |job: &Claimed| Progress { lease: job.lease.clone(), lines: vec![line.clone(); LINES], progress: None };
-        self.store.record(jobs.iter().map(said).collect()).await.expect("recorded");
+        self.store.save_progress(jobs.iter().map(said).collect()).await.expect("recorded");
     }
 
     async fn complete(&self, jobs: Vec<Claimed>) {

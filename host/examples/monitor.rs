@@ -1,4 +1,4 @@
-//! The status line, the dead letters, and a cleanup of what is old.
+//! The status line, dead letters, and deletion of old jobs.
 //!
 //! `cargo run --example monitor`
 
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let jobs = (0..12).map(|n| Ok(NewJob::new(job_type.clone(), Payload::parse(format!("{n}"), 100)?)));
     store.enqueue(jobs.collect::<Result<_, jobq::queue::PayloadError>>()?).await?;
 
-    // A worker by hand: claim, then complete or fail under the lease.
+    // A worker without a pool: claim, then complete or fail under the lease.
     let wants = vec![Want { job_type, slots: 5, ahead: 0 }];
     let lease = Duration::from_secs(15);
     for job in store.claim(Claim { wants, slots: 5, lease, worker: WorkerName::new("by hand") }).await?.jobs {
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{}", summary(&store.counts().await?));
 
-    // The dead letters, and one of them run again.
+    // List the dead letters and retry them.
     let dead = Filter { status: Some(Status::Dead), job_type: None, limit: 50 };
     for job in store.list(dead).await? {
         println!("{} died: {}", job.id, job.error.unwrap_or_default());
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{}", summary(&store.counts().await?));
 
-    // Keep finished jobs for 7 days; here, for no time at all.
+    // Delete finished jobs after their retention time, here at once.
     let age = Some(Duration::ZERO);
     let pruned = store.prune(Retention { completed: age, cancelled: age, dead: age }, 500).await?;
     println!("deleted {} old jobs", pruned.deleted);

@@ -1,4 +1,4 @@
-//! A queue of e-mails in the application's own database: enqueue in one's own transaction, handle with one's own function.
+//! A queue of e-mails in the application's database: enqueue in your own transaction, handle jobs with your own function.
 //!
 //! `cargo run --example send_email`
 
@@ -23,14 +23,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let database = dir.path().join("operations.db");
 
-    // The application's own tables, and a queue of its own name beside them.
+    // The application's tables, and the queue in the table `emails` beside them.
     let mut connection = Connection::open(&database)?;
     connection.execute_batch("CREATE TABLE users (email TEXT)")?;
     let table = TableName::parse("emails")?;
     let options = sqlite::QueueOptions { table: table.clone(), ..sqlite::QueueOptions::new(&database) };
     let store = Arc::new(SqliteStore::open(options, OpenMode::Create)?);
 
-    // A sign-up: the user and the welcome mail exist together or not at all.
+    // A sign-up: the user and the welcome e-mail are added together or not at all.
     for user in ["ana@example.com", "broken", "luis@example.com"] {
         let transaction = connection.transaction()?;
         transaction.execute("INSERT INTO users (email) VALUES (?1)", [user])?;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("queued for {user}: {}", added[0].id());
     }
 
-    // Three workers, until the queue is empty; then a graceful stop.
+    // A pool with three slots, until the queue is empty, then a graceful stop.
     let handlers = Arc::new(NativeHandlers::new().on("send_email", send_email));
     let options = WorkerOptions {
         concurrency: 3.try_into()?,
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn send_email(job: NativeJob) -> Result<String, JobError> {
     let email: Email = serde_json::from_str(&job.call.payload).map_err(|error| JobError::Fatal(error.to_string()))?;
     if !email.to.contains('@') {
-        return Err(JobError::Fatal(format!("`{}` is not an address", email.to)));
+        return Err(JobError::Fatal(format!("`{}` is not an e-mail address", email.to)));
     }
     job.log(format!("attempt {}: \"{}\" to {}", job.call.attempt, email.subject, email.to));
     Ok(format!(r#"{{"sent_to": "{}"}}"#, email.to))

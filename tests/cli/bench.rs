@@ -1,5 +1,4 @@
-//! `jobq bench`: what it prints, that it refuses what cannot be measured, and that it leaves nothing behind.
-//! How fast anything is, no test says.
+//! `jobq bench`: what it prints, which options it refuses, and that it deletes its files. No test asserts a speed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,16 +9,16 @@ use serde_json::Value;
 
 use crate::home::{Home, Said, eventually, guest};
 
-/// Runs a bench in `home`, which it must leave as it was, and reads what it printed.
+/// Runs a benchmark and parses its report. It must leave no files in the project.
 fn report(home: &Home, args: &[&str]) -> Value {
     let said = home.jobq(&[&["bench"], args, &["-o", "json"]].concat());
     assert_eq!(said.code, 0, "{args:?} {said:?}");
-    assert_eq!(grounds(home), Vec::<PathBuf>::new(), "{args:?}");
+    assert_eq!(workspaces(home), Vec::<PathBuf>::new(), "{args:?}");
     serde_json::from_str(&said.stdout).unwrap()
 }
 
-/// The directories of benches.
-fn grounds(home: &Home) -> Vec<PathBuf> {
+/// The temporary directories of benchmarks.
+fn workspaces(home: &Home) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(".jobq-bench-")).collect()
 }
@@ -27,7 +26,7 @@ fn grounds(home: &Home) -> Vec<PathBuf> {
 fn refused(home: &Home, args: &[&str]) -> Said {
     let said = home.jobq(&[&["bench"], args].concat());
     assert_ne!(said.code, 0, "{args:?} {said:?}");
-    assert_eq!((said.stdout.as_str(), grounds(home)), ("", Vec::new()), "{args:?} {said:?}");
+    assert_eq!((said.stdout.as_str(), workspaces(home)), ("", Vec::new()), "{args:?} {said:?}");
     said
 }
 
@@ -43,7 +42,7 @@ fn all_positive(report: &Value, paths: &[&str]) {
     }
 }
 
-fn machine_is_told(report: &Value) {
+fn has_machine(report: &Value) {
     assert!(number(report, "machine.cores") >= 1.0);
     for key in ["kernel", "jobq", "sqlite", "wasmtime"] {
         assert!(report["machine"][key].as_str().is_some_and(|text| !text.is_empty()), "{key} in {report:#}");
@@ -51,7 +50,7 @@ fn machine_is_told(report: &Value) {
 }
 
 #[test]
-fn throughput_is_told_beside_its_two_floors() {
+fn throughput_is_reported_with_its_two_floors() {
     let home = Home::new("[worker]\nconcurrency = 3");
     let report = report(&home, &["throughput", "--jobs", "300", "--outstanding", "16", "--batch", "7"]);
     all_positive(&report, &["jobs_per_s", "enqueued_per_s", "commits_per_job", "fsyncs_per_s"]);
@@ -66,7 +65,7 @@ fn throughput_is_told_beside_its_two_floors() {
             "plugin": "noop", "payload_bytes": 100, "concurrency": 3
         })
     );
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn the_figures_are_medians_of_the_runs() {
 }
 
 #[test]
-fn all_the_usual_combinations_are_a_table() {
+fn all_usual_combinations_are_a_table() {
     let home = Home::new("");
     let said = home.jobq(&["bench", "throughput", "--all", "--jobs", "100", "-o", "ndjson"]);
     assert_eq!(said.code, 0, "{said:?}");
@@ -98,7 +97,7 @@ fn all_the_usual_combinations_are_a_table() {
 }
 
 #[test]
-fn a_handler_of_ones_own_runs_with_its_payload_and_its_limits() {
+fn a_plugin_of_the_user_runs_with_its_payload_and_limits() {
     let home = Home::new("[jobs.nap]\nplugin = \"sleep.wasm\"\ntimeout = \"200ms\"");
     let sleep = guest("sleep").display().to_string();
     fs::write(home.path("short.json"), "{\"ms\": 1}").unwrap();
@@ -109,15 +108,15 @@ fn a_handler_of_ones_own_runs_with_its_payload_and_its_limits() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn invalid_options_are_refused() {
     let home = Home::new("");
     let sleep = guest("sleep").display().to_string();
     fs::write(home.path("text.wasm"), "no component").unwrap();
     for (args, code, text) in [
         (&["throughput", "--jobs", "0"][..], 2, "expected a whole number, 1 or more"),
         (&["throughput", "--outstanding", "0"], 2, "expected a whole number, 1 or more"),
-        (&["throughput", "--dir", "nowhere"], 2, "cannot make a directory in `nowhere`"),
-        (&["throughput", "--dir", "text.wasm"], 2, "cannot make a directory in `text.wasm`"),
+        (&["throughput", "--dir", "nowhere"], 2, "cannot create a directory in `nowhere`"),
+        (&["throughput", "--dir", "text.wasm"], 2, "cannot create a directory in `text.wasm`"),
         (&["throughput", "--payload-bytes", "1"], 2, "at least 2 bytes"),
         (&["throughput", "--payload", "{"], 2, "not JSON"),
         (&["throughput", "--payload", "@missing.json"], 3, "missing.json"),
@@ -138,17 +137,17 @@ fn what_cannot_be_measured_is_refused() {
 }
 
 #[test]
-fn one_client_is_told_beside_its_disk() {
+fn one_client_is_compared_with_its_disk() {
     let report = report(&Home::new(""), &["client", "--jobs", "50"]);
     all_positive(&report, &["enqueues_per_s", "enqueue_ratio", "whole_jobs_per_s", "whole_job_ratio", "fsyncs_per_s"]);
     assert_eq!(number(&report, "commits_per_enqueue"), 1.0);
     assert!(number(&report, "commits_per_job") > 1.0, "{report:#}");
     assert_eq!(report["delivered_once"], true);
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn latency_is_told_for_both_sources_at_each_load() {
+fn latency_is_reported_for_both_sources_at_each_load() {
     let report = report(&Home::new(""), &["latency", "--samples", "5", "--jobs", "300"]);
     for load in ["idle", "half_load", "full_load"] {
         for source in ["same_process", "other_process"] {
@@ -159,11 +158,11 @@ fn latency_is_told_for_both_sources_at_each_load() {
     }
     all_positive(&report, &["full_load_jobs_per_s", "half_load_jobs_per_s", "shared_load_jobs_per_s", "fsync_ms"]);
     assert_eq!(report["delivered_once"], true);
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn scale_is_told_for_each_kind_of_rows() {
+fn scale_is_reported_for_each_kind_of_rows() {
     let report = report(&Home::new(""), &["scale", "--rows", "3000", "--jobs", "200", "--runs", "2"]);
     let beside = report["beside"].as_array().unwrap();
     let what: Vec<&str> = beside.iter().map(|beside| beside["what"].as_str().unwrap()).collect();
@@ -175,11 +174,11 @@ fn scale_is_told_for_each_kind_of_rows() {
         assert_eq!(number(beside, "rows"), if beside["what"] == "nothing" { 0.0 } else { 3000.0 });
     }
     assert_eq!(report["delivered_once"], true);
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn an_idle_daemon_is_watched() {
+fn cpu_and_wakeups_of_an_idle_daemon_are_reported() {
     let report = report(&Home::new(""), &["idle", "--time", "1s"]);
     all_positive(&report, &["cpu_percent", "wakeups_per_s", "rss_mb"]);
     let by_thread = report["by_thread"].as_object().unwrap();
@@ -189,49 +188,49 @@ fn an_idle_daemon_is_watched() {
         "{report:#}"
     );
     assert!(number(&report, "seconds") >= 1.0);
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn starts_are_told_cold_and_cached() {
+fn start_times_are_reported_cold_and_cached() {
     let report = report(&Home::new(""), &["start", "--plugins", "1,5", "--runs", "2"]);
     for (at, plugins) in [1.0, 5.0].into_iter().enumerate() {
         let starts = &report["starts"][at];
         assert_eq!(number(starts, "plugins"), plugins);
         all_positive(starts, &["cold_ready_ms", "cold_serving_ms", "cached_ready_ms", "cached_serving_ms"]);
     }
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn memory_is_told_idle_and_at_load() {
+fn memory_is_reported_idle_and_at_load() {
     let report = report(&Home::new(""), &["memory", "--jobs", "300"]);
     all_positive(&report, &["idle_rss_mb", "jobs_per_s"]);
     assert!(number(&report, "load_rss_mb") >= number(&report, "idle_rss_mb"), "{report:#}");
     assert_eq!(report["delivered_once"], true);
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn attempts_are_held_at_once() {
+fn all_attempts_run_at_once() {
     let home = Home::new("");
     let held = report(&home, &["held", "--attempts", "20", "--hold", "8s"]);
     assert_eq!((number(&held, "held_at_once"), &held["delivered_once"]), (20.0, &true.into()));
     all_positive(&held, &["seconds_to_hold", "rss_before_mb", "peak_rss_mb"]);
-    machine_is_told(&held);
+    has_machine(&held);
 }
 
 #[test]
-fn a_loop_is_told_beside_what_is_left_to_others() {
+fn throughput_beside_loops_is_reported() {
     let report = report(&Home::new("[worker]\nconcurrency = 4"), &["fairness", "--jobs", "100"]);
     assert_eq!((number(&report, "settings.loops"), &report["delivered_once"]), (2.0, &true.into()));
     let ratio = number(&report, "beside_loops.jobs_per_s") / number(&report, "alone.jobs_per_s");
     assert!((ratio - number(&report, "ratio")).abs() < 1e-6, "{report:#}");
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
 #[test]
-fn a_type_is_told_alone_and_beside_one_that_is_short() {
+fn slot_use_is_reported_alone_and_beside_a_short_type() {
     let args = ["types", "--naps", "4", "--nap", "10ms", "--jobs", "150", "--poll-interval", "20ms"];
     let report = report(&Home::new(""), &args);
     assert_eq!(report["delivered_once"], true);
@@ -246,10 +245,10 @@ fn a_type_is_told_alone_and_beside_one_that_is_short() {
             "naps": 4, "nap_ms": 10, "jobs": 150, "concurrency": 2, "poll_interval_ms": 20, "durability": "full"
         })
     );
-    machine_is_told(&report);
+    has_machine(&report);
 }
 
-/// A bench that runs; killed when it is dropped.
+/// A running benchmark. Dropping this kills it.
 struct Running(Child);
 
 impl Drop for Running {
@@ -273,28 +272,28 @@ impl Running {
 }
 
 #[test]
-fn an_interrupted_bench_leaves_nothing_behind() {
+fn an_interrupted_benchmark_deletes_its_files() {
     let home = Home::new("");
     let bench = Running::start(&home, &["throughput", "--jobs", "100000000"]);
     eventually("a queue with jobs", || {
-        let queues = fs::read_dir(grounds(&home).first()?).ok()?.flatten();
+        let queues = fs::read_dir(workspaces(&home).first()?).ok()?.flatten();
         queues.into_iter().find(|entry| entry.path().join("jobq.db-wal").exists())
     });
     assert_eq!(bench.interrupt(), 130);
-    assert_eq!(grounds(&home), Vec::<PathBuf>::new());
+    assert_eq!(workspaces(&home), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn an_interrupted_bench_takes_its_daemon_with_it() {
+fn an_interrupted_benchmark_ends_its_daemon() {
     let home = Home::new("");
     let bench = Running::start(&home, &["idle", "--time", "1h"]);
     let daemon = eventually("a daemon", || {
-        let database = grounds(&home).first()?.join("daemon/jobq.db");
+        let database = workspaces(&home).first()?.join("daemon/jobq.db");
         let connection = rusqlite::Connection::open_with_flags(database, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
         let pid = connection.ok()?.query_row("SELECT pid FROM jobs__daemons", [], |row| row.get(0)).ok()?;
         Pid::from_raw(pid)
     });
     assert_eq!(bench.interrupt(), 130);
-    assert_eq!(grounds(&home), Vec::<PathBuf>::new());
+    assert_eq!(workspaces(&home), Vec::<PathBuf>::new());
     assert!(test_kill_process(daemon).is_err(), "the daemon {daemon:?} still runs");
 }

@@ -54,7 +54,8 @@ fn a_filter_takes_finished_jobs_unless_it_names_other_states() {
 #[test]
 fn a_job_that_the_application_refers_to_is_kept() {
     let (home, jobs) = standing::home();
-    let refer = format!("CREATE TABLE invoices (job TEXT REFERENCES jobs(id)); INSERT INTO invoices VALUES ('{}')", jobs.dead);
+    let refer =
+        format!("CREATE TABLE invoices (job TEXT REFERENCES jobs(id)); INSERT INTO invoices VALUES ('{}')", jobs.dead);
     home.sql().execute_batch(&refer).unwrap();
     let said = home.jobq(&["delete", "--all"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "deleted 2 jobs\n"), "{said:?}");

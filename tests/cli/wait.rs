@@ -39,7 +39,8 @@ fn one_job_prints_its_result_and_its_end_decides_the_exit_code() {
 fn several_jobs_are_printed_as_they_end_and_the_worst_decides() {
     let home = home();
     let daemon = home.daemon();
-    let (good, bad) = (home.enqueue("echo", "1", &[]), home.enqueue("answers", r#"{"do": "fatal", "message": "m"}"#, &[]));
+    let (good, bad) =
+        (home.enqueue("echo", "1", &[]), home.enqueue("answers", r#"{"do": "fatal", "message": "m"}"#, &[]));
     let said = home.jobq(&["wait", &good, &bad, &good, "--timeout", "100s"]);
     assert_eq!(said.code, 100, "{said:?}");
     let mut lines: Vec<&str> = said.stdout.lines().collect();

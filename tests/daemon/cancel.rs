@@ -1,9 +1,9 @@
-//! Cancelling what waits and what runs (I5).
+//! Cancelling waiting and running jobs (I5).
 
 use crate::home::{Home, eventually};
 
 #[test]
-fn a_running_guest_hears_of_it_and_its_own_answer_changes_nothing() {
+fn a_cancelled_guest_is_told_and_its_result_changes_nothing() {
     let home = Home::new("");
     home.plugin("polite", "polite");
     let daemon = home.daemon();
@@ -20,12 +20,12 @@ fn a_running_guest_hears_of_it_and_its_own_answer_changes_nothing() {
         let daemons = home.sql().query_row("SELECT busy FROM jobs__daemons", [], |row| row.get::<_, i64>(0));
         (daemons.unwrap() == 0).then_some(())
     });
-    assert_eq!(home.show(&id)["status"], "cancelled", "what the guest answered came too late");
+    assert_eq!(home.show(&id)["status"], "cancelled", "the result of the guest came too late");
     daemon.stop();
 }
 
 #[test]
-fn a_guest_that_does_not_listen_is_stopped() {
+fn a_guest_that_ignores_a_cancel_is_stopped() {
     let home = Home::new("[worker]\nconcurrency = 1\n[defaults]\ntimeout = \"1h\"\nfuel = \"unlimited\"\n");
     home.plugin("spin", "spin").plugin("echo", "echo");
     let daemon = home.daemon();
@@ -38,7 +38,7 @@ fn a_guest_that_does_not_listen_is_stopped() {
 }
 
 #[test]
-fn a_job_that_waits_never_starts_and_what_ended_cannot_be_cancelled() {
+fn a_cancelled_job_never_starts_and_a_finished_job_cannot_be_cancelled() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let waiting = home.enqueue("echo", "1", &["--in", "1h"]);

@@ -1,4 +1,4 @@
-//! What a killed daemon leaves behind, and what the next one makes of it (I1, I3, I4).
+//! What a killed daemon leaves behind, and how other daemons recover it (I1, I3, I4).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use crate::home::{Daemon, Home, eventually};
 
-/// Nothing that happens within an hour is due to a lease.
+/// With leases this long, none expires during a test.
 const LONG_LEASE: &str = "[worker]\nlease = \"1h\"\n[defaults]\nbackoff = { base = \"0s\", max = \"0s\" }\n";
 
 const SHORT_LEASE: &str = "[worker]\nlease = \"1s\"\n[defaults]\nbackoff = { base = \"0s\", max = \"0s\" }\n";
 
-/// The daemon that has claimed a job, as a name.
+/// The name of the daemon that has claimed a job.
 fn worker(home: &Home, id: &str) -> String {
     home.sql().query_row("SELECT worker FROM jobs WHERE id = ?1", [id], |row| row.get(0)).unwrap()
 }
 
-/// How the attempts of a job have ended.
+/// The outcomes of a job's attempts.
 fn outcomes(home: &Home, id: &str) -> Vec<String> {
     let attempts = home.show(id)["attempts_log"].as_array().unwrap().clone();
     attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
 fn await_lost(home: &Home, id: &str, times: usize) {
-    eventually("the attempt to be given up", || (outcomes(home, id) == vec!["lost"; times]).then_some(()));
+    eventually("the attempt to be recorded as lost", || (outcomes(home, id) == vec!["lost"; times]).then_some(()));
 }
 
 fn bulk(home: &Home, lines: impl IntoIterator<Item = String>) {
@@ -31,14 +31,15 @@ fn bulk(home: &Home, lines: impl IntoIterator<Item = String>) {
     assert_eq!(said.code, 0, "{said:?}");
 }
 
-/// Stops every thread of a daemon where it is, though not while it holds the database's lock.
+/// Stops all threads of a daemon, but not while it holds the database lock.
 fn freeze(home: &Home, daemon: &Daemon) {
-    eventually("the daemon to stand still without the lock", || {
+    eventually("the daemon to be stopped without the lock", || {
         daemon.signal("STOP");
         eventually("its threads to stop", || {
             let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap();
-            let stands = |task: fs::DirEntry| fs::read_to_string(task.path().join("stat")).unwrap().contains(") T ");
-            tasks.map(Result::unwrap).all(stands).then_some(())
+            let is_stopped =
+                |task: fs::DirEntry| fs::read_to_string(task.path().join("stat")).unwrap().contains(") T ");
+            tasks.map(Result::unwrap).all(is_stopped).then_some(())
         });
         let sql = home.sql();
         sql.busy_timeout(Duration::ZERO).unwrap();
@@ -50,23 +51,23 @@ fn freeze(home: &Home, daemon: &Daemon) {
     });
 }
 
-/// What daemons keep beside the database.
+/// The files of daemons beside the database.
 fn worker_files(home: &Home) -> Vec<fs::DirEntry> {
     let entries = fs::read_dir(home.path("")).unwrap().map(Result::unwrap);
     entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with("jobq.db-jobq-jobs-")).collect()
 }
 
 #[test]
-fn a_job_of_a_killed_daemon_runs_again_at_once_whatever_its_lease() {
+fn a_job_of_a_killed_daemon_runs_again_at_once_despite_its_lease() {
     let home = Home::new(LONG_LEASE);
     home.plugin("sleep", "sleep");
     let daemon = home.daemon();
     let id = home.enqueue("sleep", r#"{"ms": 60000}"#, &[]);
-    let bystander = home.enqueue("sleep", r#"{"ms": 0}"#, &["--in", "1h"]);
+    let unrelated = home.enqueue("sleep", r#"{"ms": 0}"#, &["--in", "1h"]);
     home.await_status(&id, "running");
     daemon.kill();
     let left = home.show(&id);
-    assert_eq!(left["status"], "running", "nobody has judged it yet");
+    assert_eq!(left["status"], "running", "no daemon has rescued it yet");
 
     let next = home.daemon();
     await_lost(&home, &id, 1);
@@ -75,7 +76,7 @@ fn a_job_of_a_killed_daemon_runs_again_at_once_whatever_its_lease() {
     assert_eq!((lost["number"].as_i64(), job["attempts"].as_i64()), (Some(1), Some(1)));
     assert!(lost["error"].as_str().unwrap().contains("died"), "{job}");
     assert!(job["lease"].as_i64() > left["lease"].as_i64(), "the token only grows");
-    assert_eq!(home.show(&bystander)["status"], "pending");
+    assert_eq!(home.show(&unrelated)["status"], "pending");
     assert_eq!(worker_files(&home).len(), 1, "that of the daemon that runs");
     home.jobq(&["cancel", &id]);
     next.stop();
@@ -83,7 +84,7 @@ fn a_job_of_a_killed_daemon_runs_again_at_once_whatever_its_lease() {
 }
 
 #[test]
-fn another_daemon_that_runs_takes_over_at_once() {
+fn another_running_daemon_takes_over_at_once() {
     let home = Home::new(LONG_LEASE);
     home.plugin("sleep", "sleep");
     let daemon = home.daemon();
@@ -107,10 +108,10 @@ fn a_frozen_daemon_is_not_taken_for_dead() {
     let before = home.await_status(&id, "running");
     freeze(&home, &frozen);
     let other = home.enqueue("sleep", r#"{"ms": 3000000}"#, &["--max-attempts", "9"]);
-    for looks in 0..3 {
-        // Whoever takes this job back has looked at all daemons.
+    for lost in 0..3 {
+        // A daemon that rescues this job has checked all daemons.
         let daemon = home.daemon();
-        await_lost(&home, &other, looks);
+        await_lost(&home, &other, lost);
         home.await_status(&other, "running");
         daemon.kill();
     }
@@ -127,7 +128,7 @@ fn a_frozen_daemon_is_not_taken_for_dead() {
 }
 
 #[test]
-fn the_job_of_a_frozen_daemon_waits_for_its_lease_and_its_late_end_is_refused() {
+fn the_job_of_a_frozen_daemon_waits_for_its_lease_and_its_late_outcome_is_refused() {
     let home = Home::new(SHORT_LEASE);
     home.plugin("sleep", "sleep");
     let mut frozen = home.daemon();
@@ -148,28 +149,28 @@ fn the_job_of_a_frozen_daemon_waits_for_its_lease_and_its_late_end_is_refused() 
 }
 
 #[test]
-fn a_job_that_takes_every_daemon_down_with_it_is_dead_in_the_end() {
+fn a_job_that_kills_every_daemon_is_dead_after_its_attempts() {
     let home = Home::new(LONG_LEASE);
     home.plugin("sleep", "sleep").plugin("echo", "echo");
-    let pill = home.enqueue("sleep", r#"{"ms": 60000}"#, &["--max-attempts", "2"]);
+    let job_id = home.enqueue("sleep", r#"{"ms": 60000}"#, &["--max-attempts", "2"]);
     for lease in 1..=2 {
         let daemon = home.daemon();
         eventually("the next attempt", || {
-            Some(home.show(&pill)).filter(|job| job["status"] == "running" && job["lease"] == lease)
+            Some(home.show(&job_id)).filter(|job| job["status"] == "running" && job["lease"] == lease)
         });
         daemon.kill();
     }
     let daemon = home.daemon();
-    let job = home.await_status(&pill, "dead");
+    let job = home.await_status(&job_id, "dead");
     assert_eq!(job["attempts"], 2);
     assert!(job["error"].as_str().unwrap().contains("died"), "{job}");
     let said = home.jobq(&["enqueue", "echo", "1", "--wait=100s"]);
-    assert_eq!((said.code, said.stdout.as_str()), (0, "1\n"), "the others run");
+    assert_eq!((said.code, said.stdout.as_str()), (0, "1\n"), "other jobs run");
     daemon.stop();
 }
 
 #[test]
-fn jobs_that_were_acknowledged_survive_a_kill_under_load_and_run_to_their_end() {
+fn acknowledged_jobs_survive_kills_under_load_and_complete() {
     let home = Home::new(LONG_LEASE);
     home.plugin("echo", "echo");
     let mut acknowledged = Vec::new();
@@ -190,7 +191,7 @@ fn jobs_that_were_acknowledged_survive_a_kill_under_load_and_run_to_their_end() 
     });
     daemon.stop();
     assert_eq!(acknowledged.len(), 600);
-    assert_eq!(home.count("SELECT count(*) FROM jobs"), 600, "none lost, none invented");
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 600, "none lost, none added");
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE result IS NOT payload"), 0);
     let twice = "SELECT count(*) FROM (SELECT seq FROM jobs__attempts WHERE outcome = 'completed' GROUP BY seq HAVING count(*) > 1)";
     assert_eq!(home.count(twice), 0, "none completed twice");
@@ -199,7 +200,7 @@ fn jobs_that_were_acknowledged_survive_a_kill_under_load_and_run_to_their_end() 
 }
 
 #[test]
-fn what_was_claimed_ahead_of_a_slot_never_dies_with_its_daemon() {
+fn jobs_claimed_ahead_lose_no_attempt_with_their_daemon() {
     let home = Home::new(&LONG_LEASE.replace("[worker]", "[worker]\nconcurrency = 1"));
     home.plugin("sleep", "sleep");
     let line = |ms: u32| format!("{{\"type\": \"sleep\", \"payload\": {{\"ms\": {ms}}}, \"max_attempts\": 1}}\n");
@@ -221,11 +222,11 @@ fn what_was_claimed_ahead_of_a_slot_never_dies_with_its_daemon() {
     assert_eq!(home.count(attempts), home.count("SELECT count(*) FROM jobs WHERE status != 'cancelled'"), "one each");
 }
 
-/// A daemon, frozen, whose only slot is taken by the job that is returned, and that has claimed more of its type.
+/// A frozen daemon whose only slot runs the returned job, and that has claimed more jobs of the type ahead.
 fn claimed_ahead(home: &Home, line: &dyn Fn(u32) -> String) -> (Daemon, i64) {
     let daemon = home.daemon();
     loop {
-        // Short ones teach the daemon to claim ahead; the long one makes those behind it wait, for a moment.
+        // Short jobs make the daemon claim ahead. Those behind the long job wait for a moment.
         let shorts = || (0..200).map(|_| line(0));
         bulk(home, shorts().chain([line(60_000)]).chain(shorts()));
         let long = home.count("SELECT max(seq) FROM jobs WHERE payload LIKE '%60000%'");
@@ -246,7 +247,7 @@ fn claimed_ahead(home: &Home, line: &dyn Fn(u32) -> String) -> (Daemon, i64) {
 }
 
 #[test]
-fn a_kill_under_load_costs_an_attempt_only_where_a_guest_had_started() {
+fn a_kill_under_load_costs_an_attempt_only_if_its_guest_had_started() {
     let home = Home::new(LONG_LEASE);
     home.plugin("noop", "noop");
     let mut dead = 0;
@@ -271,14 +272,14 @@ fn a_kill_under_load_costs_an_attempt_only_where_a_guest_had_started() {
 }
 
 impl Home {
-    /// The attempts that run, by row and fencing token.
+    /// The running attempts, by row and fencing token.
     fn running(&self) -> BTreeSet<(i64, i64)> {
         let sql = self.sql();
         let mut query = sql.prepare("SELECT seq, lease FROM jobs WHERE status = 'running'").unwrap();
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
     }
 
-    /// The attempts whose guests were started, as the daemons have noted it in their files.
+    /// The attempts whose guests had started, according to the files of the daemons.
     fn noted(&self) -> BTreeSet<(i64, i64)> {
         let files = worker_files(self).into_iter().map(|file| fs::read(file.path()).unwrap());
         let number = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().unwrap());

@@ -21,7 +21,7 @@ fn a_plain_insert_is_a_complete_enqueue() {
 }
 
 #[test]
-fn a_writer_that_holds_the_lock_for_ten_seconds_costs_time_and_nothing_else() {
+fn a_writer_that_holds_the_lock_for_ten_seconds_only_costs_time() {
     let home = Home::new("[worker]\nlease = \"4s\"\n");
     home.plugin("sleep", "sleep");
     let mut daemon = home.daemon();
@@ -33,23 +33,19 @@ fn a_writer_that_holds_the_lock_for_ten_seconds_costs_time_and_nothing_else() {
     let locked = Instant::now();
     daemon.await_line("waiting for another process");
     while locked.elapsed() < Duration::from_secs(10) {
-        assert_eq!(home.jobq(&["status"]).code, 0, "readers go on");
+        assert_eq!(home.jobq(&["status"]).code, 0, "readers are not blocked");
         std::thread::sleep(Duration::from_millis(500));
     }
     foreign.execute_batch("COMMIT").unwrap();
     for id in &ids {
         let job = home.await_status(id, "completed");
-        assert_eq!(
-            job["attempts_log"].as_array().unwrap().len(),
-            1,
-            "the leases were not judged by who held them: {job}"
-        );
+        assert_eq!(job["attempts_log"].as_array().unwrap().len(), 1, "no lease was rescued by its own holder: {job}");
     }
     daemon.stop();
 }
 
 #[test]
-fn payloads_that_are_no_utf_8_end_their_job_and_hurt_nobody() {
+fn a_payload_that_is_not_utf_8_only_ends_its_own_job() {
     let home = Home::new("[defaults]\nmax_attempts = 1\n");
     home.plugin("echo", "echo");
     let daemon = home.daemon();
@@ -64,7 +60,7 @@ fn payloads_that_are_no_utf_8_end_their_job_and_hurt_nobody() {
 }
 
 #[test]
-fn a_job_whose_token_was_set_back_ends_and_holds_up_nobody() {
+fn a_job_whose_token_was_set_back_does_not_block_others() {
     let home = Home::new("[worker]\nlease = \"1s\"\n[defaults]\nmax_attempts = 1\n");
     home.plugin("sleep", "sleep");
     let daemon = home.daemon();
@@ -86,7 +82,7 @@ fn a_job_whose_token_was_set_back_ends_and_holds_up_nobody() {
 }
 
 #[test]
-fn a_database_that_is_deleted_under_the_daemon_ends_it_with_an_error() {
+fn deleting_the_database_ends_the_daemon_with_an_error() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let mut daemon = home.daemon();
@@ -99,12 +95,12 @@ fn a_database_that_is_deleted_under_the_daemon_ends_it_with_an_error() {
 }
 
 #[test]
-fn a_write_ahead_log_that_is_deleted_under_the_daemon_ends_it_too() {
+fn deleting_the_write_ahead_log_ends_the_daemon_too() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let mut daemon = home.daemon();
     home.enqueue("echo", "1", &["--wait=100s"]);
-    // It is known by now: what follows cannot be written before the daemon has looked once.
+    // The daemon must have seen the file once before it is deleted.
     eventually("the daemon to have looked", || {
         (home.count("SELECT count(*) FROM jobs__daemons WHERE seen_at > started_at") > 0).then_some(())
     });
@@ -115,9 +111,9 @@ fn a_write_ahead_log_that_is_deleted_under_the_daemon_ends_it_too() {
     assert!(daemon.log().contains("jobq.db-wal` was deleted or replaced"), "{}", daemon.log());
 }
 
-/// Whoever opens the database after that makes another one, and does not see what the daemon does.
+/// A process that opens the database after that creates another index, and doesn't see what the daemon does.
 #[test]
-fn an_index_of_the_log_that_is_deleted_under_the_daemon_costs_no_acknowledged_job() {
+fn deleting_the_shared_memory_file_loses_no_acknowledged_job() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let mut daemon = home.daemon();
@@ -135,7 +131,7 @@ fn an_index_of_the_log_that_is_deleted_under_the_daemon_costs_no_acknowledged_jo
 }
 
 #[test]
-fn a_backup_that_is_copied_over_the_open_file_ends_the_daemon() {
+fn copying_a_backup_over_the_open_file_ends_the_daemon() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let mut daemon = home.daemon();
@@ -146,7 +142,7 @@ fn a_backup_that_is_copied_over_the_open_file_ends_the_daemon() {
     eventually("all to complete", || {
         (home.count("SELECT count(*) FROM jobs WHERE status = 'completed'") == 3001).then_some(())
     });
-    // By another process: one that closes a descriptor of the file would lose its locks.
+    // In another process, because closing a descriptor of the file would drop this process's locks.
     let copied =
         std::process::Command::new("cp").args([home.path("backup.db"), home.path("jobq.db")]).status().unwrap();
     assert!(copied.success());
@@ -171,7 +167,7 @@ fn a_start_that_waits_for_another_process_says_so() {
 }
 
 #[test]
-fn guests_that_hang_in_the_file_system_do_not_cost_others_their_leases() {
+fn guests_that_hang_in_the_file_system_cost_others_no_lease() {
     let settings = "[worker]\nlease = \"1s\"\nconcurrency = 120\n[jobs.files]\nmax_attempts = 1\ntimeout = \"200ms\"\n\
         concurrency = 110\ndirs = [{ host = \"in\", guest = \"/in\" }]\n";
     let home = Home::new(settings);
@@ -188,6 +184,6 @@ fn guests_that_hang_in_the_file_system_do_not_cost_others_their_leases() {
     eventually("all to have timed out", || (home.count(ended) == 600).then_some(()));
     let honest = home.enqueue("sleep", r#"{"ms": 3000}"#, &[]);
     let job = home.await_status(&honest, "completed");
-    assert_eq!(job["attempts_log"].as_array().unwrap().len(), 1, "its lease was renewed all the time: {job}");
+    assert_eq!(job["attempts_log"].as_array().unwrap().len(), 1, "its lease was always renewed: {job}");
     daemon.kill();
 }

@@ -1,9 +1,9 @@
-//! Limits, as the daemon records them, and what they mean for the job (I6, I9).
+//! Limits: which outcome the daemon records and what happens to the job (I6, I9).
 
 use crate::home::Home;
 
 #[test]
-fn a_loop_on_every_slot_is_stopped_and_the_neighbours_go_on() {
+fn loops_are_stopped_and_other_types_run_meanwhile() {
     let home =
         Home::new("[worker]\nconcurrency = 4\n[jobs.spin]\ntimeout = \"1s\"\nmax_attempts = 1\nconcurrency = 3\n");
     home.plugin("spin", "spin").plugin("echo", "echo");
@@ -21,7 +21,7 @@ fn a_loop_on_every_slot_is_stopped_and_the_neighbours_go_on() {
 }
 
 #[test]
-fn an_outcome_that_dead_on_names_is_final_at_once() {
+fn an_outcome_listed_in_dead_on_is_final_at_once() {
     let home = Home::new("[defaults]\nfuel = 1000000\ndead_on = [\"out_of_fuel\"]\n");
     home.plugin("spin", "spin");
     let daemon = home.daemon();
@@ -34,7 +34,7 @@ fn an_outcome_that_dead_on_names_is_final_at_once() {
 }
 
 #[test]
-fn a_job_may_ask_for_its_own_timeout() {
+fn a_job_can_have_its_own_timeout() {
     let home = Home::new("[defaults]\nmax_attempts = 1\n");
     home.plugin("spin", "spin");
     let daemon = home.daemon();
@@ -45,7 +45,7 @@ fn a_job_may_ask_for_its_own_timeout() {
 }
 
 #[test]
-fn every_answer_of_a_handler_moves_its_job_as_documented() {
+fn every_result_of_a_handler_has_its_documented_effect() {
     let home = Home::new("[defaults]\nbackoff = { base = \"1h\", max = \"1h\", jitter = 0.0 }\n");
     home.plugin("answers", "answers");
     let daemon = home.daemon();

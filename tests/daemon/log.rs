@@ -39,7 +39,9 @@ fn a_flood_of_dead_jobs_is_counted() {
     let flood = "{\"type\": \"answers\", \"payload\": {\"do\": \"fatal\", \"message\": \"m\"}}\n".repeat(400);
     assert_eq!(home.jobq_with_input(&["enqueue", "--bulk", "-"], flood.as_bytes()).code, 0);
     let mut daemon = home.daemon();
-    eventually("all to be dead", || (home.count("SELECT count(*) FROM jobs WHERE status = 'dead'") == 401).then_some(()));
+    eventually("all to be dead", || {
+        (home.count("SELECT count(*) FROM jobs WHERE status = 'dead'") == 401).then_some(())
+    });
     daemon.signal("TERM");
     assert!(daemon.await_end().success());
     let log = daemon.log();
@@ -84,9 +86,7 @@ fn a_shutdown_says_what_it_waits_for_and_what_it_stops() {
     let id = home.enqueue("spin", "{}", &[]);
     let mut daemon = home.daemon();
     home.await_status(&id, "running");
-    eventually("it to run", || {
-        (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == 1).then_some(())
-    });
+    eventually("it to run", || (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == 1).then_some(()));
     daemon.signal("TERM");
     daemon.await_line(&format!("the shutdown waits for 1 running attempt: `spin` {id} for "));
     daemon.await_line(&format!("stopping 1 running attempt: `spin` {id} for "));
@@ -101,9 +101,7 @@ fn rescues_and_deletions_are_logged() {
     let id = home.enqueue("spin", "{}", &[]);
     let daemon = home.daemon();
     home.await_status(&id, "running");
-    eventually("it to run", || {
-        (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == 1).then_some(())
-    });
+    eventually("it to run", || (home.count("SELECT coalesce(sum(busy), 0) FROM jobs__daemons") == 1).then_some(()));
     daemon.kill();
     let mut daemon = home.daemon();
     let line = daemon.await_line("job rescued: its attempt was lost");

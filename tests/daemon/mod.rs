@@ -1,4 +1,4 @@
-//! The daemon from outside: real processes, real signals, real files.
+//! The daemon as a black box: real processes, signals and files.
 
 mod cancel;
 mod crash;

@@ -1,4 +1,4 @@
-//! Order, concurrency, priorities, several daemons on one queue (I2, I3, I4, I7).
+//! Order, priorities, concurrency, and several daemons on one queue (I2, I3, I4, I7).
 
 use crate::home::{Home, eventually};
 
@@ -44,7 +44,7 @@ fn a_job_does_not_start_before_its_time() {
 }
 
 #[test]
-fn a_type_keeps_to_its_own_concurrency_while_others_run() {
+fn a_type_keeps_its_concurrency_limit_while_others_run() {
     let home = Home::new("[worker]\nconcurrency = 4\n[jobs.sleep]\nconcurrency = 1\n");
     home.plugin("sleep", "sleep").plugin("echo", "echo");
     let daemon = home.daemon();
@@ -63,7 +63,7 @@ fn a_type_keeps_to_its_own_concurrency_while_others_run() {
         ))
     };
     assert_eq!(beside_a_sleep("sleep"), 0);
-    assert!(beside_a_sleep("echo") > 0, "the others have not waited for them");
+    assert!(beside_a_sleep("echo") > 0, "other types did not wait for them");
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn two_daemons_on_one_file_run_each_job_once() {
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE attempts = 1"), 200);
     assert_eq!(home.count("SELECT count(*) FROM jobs__attempts WHERE outcome = 'completed'"), 200);
     assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 200);
-    assert_eq!(home.count("SELECT count(DISTINCT worker) FROM jobs"), 2, "both have worked");
+    assert_eq!(home.count("SELECT count(DISTINCT worker) FROM jobs"), 2, "both have run jobs");
     one.stop();
     two.stop();
 }
 
 #[test]
-fn follow_ups_come_into_being_with_the_completion_or_not_at_all() {
+fn follow_ups_are_added_with_the_completion_or_not_at_all() {
     let home = Home::new("[jobs.follow]\nenqueue = [\"echo\"]\nmax_attempts = 1\n");
     home.plugin("follow", "follow").plugin("echo", "echo");
     let daemon = home.daemon();
@@ -99,7 +99,7 @@ fn follow_ups_come_into_being_with_the_completion_or_not_at_all() {
 }
 
 #[test]
-fn logs_and_progress_are_seen_while_the_job_runs() {
+fn logs_and_progress_are_visible_while_the_job_runs() {
     let home = Home::new("[defaults]\ntimeout = \"1h\"\n");
     home.plugin("polite", "polite").plugin("program", "program");
     let daemon = home.daemon();
@@ -114,7 +114,7 @@ fn logs_and_progress_are_seen_while_the_job_runs() {
 }
 
 #[test]
-fn finished_jobs_are_deleted_after_their_retention_and_others_stay() {
+fn finished_jobs_are_deleted_after_their_retention_and_others_are_kept() {
     let home = Home::new("[retention]\ncompleted = \"1s\"\ndead = \"off\"\n");
     home.plugin("answers", "answers");
     let daemon = home.daemon();
@@ -127,12 +127,12 @@ fn finished_jobs_are_deleted_after_their_retention_and_others_stay() {
     let daemon = home.daemon();
     eventually("the completed job to be deleted", || (home.jobq(&["show", &done]).code == 3).then_some(()));
     assert_eq!(home.show(&dead)["status"], "dead");
-    assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 1, "its ledger went with it");
+    assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 1, "its attempts were deleted too");
     daemon.stop();
 }
 
 #[test]
-fn what_was_claimed_ahead_of_a_long_job_is_given_back_without_a_trace() {
+fn jobs_claimed_ahead_of_a_long_job_are_given_back_without_a_trace() {
     let home = Home::new("[worker]\nconcurrency = 1\n");
     home.plugin("sleep", "sleep");
     let line = |ms: u32| format!("{{\"type\": \"sleep\", \"payload\": {{\"ms\": {ms}}}}}");
@@ -143,6 +143,6 @@ fn what_was_claimed_ahead_of_a_long_job_is_given_back_without_a_trace() {
     let running = "SELECT count(*) FROM jobs WHERE status = 'running'";
     eventually("all others to be given back", || (home.count(running) == 1).then_some(()));
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'pending' AND attempts = 0"), 99);
-    assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 200, "the ledger knows nothing of it");
+    assert_eq!(home.count("SELECT count(*) FROM jobs__attempts"), 200, "no attempt was recorded for them");
     daemon.kill();
 }

@@ -89,9 +89,9 @@ impl Service {
     pub(super) fn advice(&self, job_type: &str) -> Option<String> {
         match self {
             Self::Served => None,
-            Self::Broken => {
-                Some(format!("no running daemon can load the plugin of `{job_type}`: `jobq plugin list` shows the error"))
-            }
+            Self::Broken => Some(format!(
+                "no running daemon can load the plugin of `{job_type}`: `jobq plugin list` shows the error"
+            )),
             Self::Unserved { running } => Some(format!("no running daemon serves `{job_type}`: {running}")),
             Self::NoDaemon => Some("no daemon is running on this queue: start one with `jobq run`".to_owned()),
         }
@@ -125,8 +125,12 @@ mod tests {
 
     #[test]
     fn a_type_is_served_by_a_plugin_that_serves_or_compiles_or_has_an_older_version() {
-        let plugins =
-            [("a", "serving", Some("1")), ("b", "compiling", None), ("c", "broken", Some("2")), ("d", "missing", Some("3"))];
+        let plugins = [
+            ("a", "serving", Some("1")),
+            ("b", "compiling", None),
+            ("c", "broken", Some("2")),
+            ("d", "missing", Some("3")),
+        ];
         let daemons = [daemon("one", &[]), daemon("two", &plugins)];
         for served in ["a", "b", "c", "d"] {
             assert_eq!(Service::of(served, &daemons), Service::Served, "{served}");

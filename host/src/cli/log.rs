@@ -81,7 +81,9 @@ pub(super) fn start_for_daemon(format: LogFormat) {
         Ok(buffer) => BUFFER.get_or_init(|| buffer),
         Err(error) => {
             init("jobq=info,warn", format, io::stderr);
-            return tracing::warn!("cannot start the thread that writes the log; a slow reader of it blocks the daemon: {error}");
+            return tracing::warn!(
+                "cannot start the thread that writes the log; a slow reader of it blocks the daemon: {error}"
+            );
         }
     };
     // The hook of the standard library would block on stderr, in whichever thread panics.

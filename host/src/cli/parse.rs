@@ -64,7 +64,8 @@ pub(super) fn instant(text: &str) -> Result<Timestamp, Failure> {
     } else {
         let civil: DateTime = text.parse().map_err(|_| {
             refused(
-                "expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\"".to_owned(),
+                "expected RFC 3339 such as 2026-12-01T03:00:00Z, or a local time such as \"2026-12-01 03:00\""
+                    .to_owned(),
             )
         })?;
         civil.to_zoned_datetime(local_zone(text)?).map_err(|error| refused(error.to_string()))?.timestamp()
@@ -103,7 +104,9 @@ mod tests {
 
     #[test]
     fn durations_have_units_of_fixed_length() {
-        for (text, seconds) in [("10s", 10), ("5m", 300), ("2h 30m", 9_000), ("2h30m", 9_000), ("7d", 604_800), ("1w", 604_800)] {
+        for (text, seconds) in
+            [("10s", 10), ("5m", 300), ("2h 30m", 9_000), ("2h30m", 9_000), ("7d", 604_800), ("1w", 604_800)]
+        {
             assert_eq!(duration(text).unwrap(), Duration::from_secs(seconds), "{text}");
         }
         assert_eq!(duration("100ms").unwrap(), Duration::from_millis(100));

@@ -37,16 +37,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let selection = if which.ids.is_empty() { Some(which.selection(&VERB)?) } else { None };
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
-    let policies = Arc::new(settings.worker.rules.policies());
+    let policies = Arc::new(settings.worker.job_types.policies());
     context.block_on(async {
         let Some(selection) = selection else {
             let one = |id| one(store.clone(), id, policies.clone());
             return each_id(&which.ids, "pending", context.format(), one).await;
         };
         let selected = store.select(selection.clone()).await?;
-        let step = async |jobs| {
-            Ok(Batch::from(store.retry_many(jobs, selection.states.clone(), policies.clone()).await?))
-        };
+        let step =
+            async |jobs| Ok(Batch::from(store.retry_many(jobs, selection.states.clone(), policies.clone()).await?));
         which.each(&VERB, selected, &settings, context, step).await
     })
 }

@@ -144,7 +144,10 @@ async fn serve(args: &Args, mut signals: Signals, context: &Context) -> anyhow::
     tracing::info!("stopped");
     if end == End::QueueGone {
         let database = started_with.queue.database.display();
-        let failure = Failure::new(Code::Unexpected, format!("`{database}` was deleted, replaced or damaged while the daemon ran"));
+        let failure = Failure::new(
+            Code::Unexpected,
+            format!("`{database}` was deleted, replaced or damaged while the daemon ran"),
+        );
         return Err(failure.hint("start it again to work on the file that is there now").into());
     }
     Ok(())

@@ -1,94 +1,110 @@
-//! Keeps what runs alive and heard: renews leases, writes down logs and progress, stops what was cancelled or taken over.
+//! Renews the leases of this pool, stores logs and progress of running attempts, stops cancelled guests, and has the reaper
+//! rescue the jobs of other daemons.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
-use super::machine::clock::Jump;
+use super::machine::clock_jump::Jump;
 use super::machine::heartbeat::{Beat, Heartbeat};
-use super::pool::Shared;
+use super::pool_state::PoolState;
 use super::{WorkerOptions, reaper};
 use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
 use crate::sandbox::{Line, Source, Tap};
 
-/// How long a handler may go on after its job was cancelled.
+/// How long a handler may continue after its job was cancelled.
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
 
-/// Looks after the leases of this pool, and then after those that others have lost, for ever.
-pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
+/// Runs until it is cancelled.
+pub(super) async fn run(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        let judged = machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease);
-        if reaper::reap(&shared, judged).await.is_err() {
+        let expired = machine.may_rescue_expired(SystemTime::now(), Instant::now()).then_some(lease);
+        if reaper::reap(&pool, expired).await.is_err() {
             machine.failed(Instant::now());
+        } else {
+            machine.set_idle(is_idle(&pool).await);
         }
-        tokio::time::sleep(machine.pause()).await;
+        wait(&pool, &machine).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);
-        listen(&shared).await;
+        store_progress(&pool).await;
         let asked = Instant::now();
         let beat = machine.beat(SystemTime::now(), asked);
-        tell(&shared, beat, lease).await;
-        let leases = shared.leases().all();
-        match check(&shared, &leases, beat.renew.then_some(lease)).await {
+        report(&pool, beat, lease).await;
+        let leases = pool.leases().all();
+        match check(&pool, &leases, beat.renew.then_some(lease)).await {
             Ok(stale) => {
-                stale.into_iter().for_each(|stale| end(&shared, &stale));
+                stale.into_iter().for_each(|stale| end(&pool, &stale));
                 if beat.renew {
                     machine.renewed(asked);
-                    shared.leases().renewed(&leases, asked, lease);
+                    pool.leases().renewed(&leases, asked, lease);
                 }
             }
             Err(error) => {
                 machine.failed(Instant::now());
-                tracing::warn!("cannot look after running attempts: {error}");
-                shared.note(&error);
+                tracing::warn!("cannot check on running attempts: {error}");
+                pool.stop_if_fatal(&error);
             }
         }
     }
 }
 
-async fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+/// Whether no job runs, neither here nor under another daemon. If the store fails, something may be running.
+async fn is_idle(pool: &PoolState) -> bool {
+    pool.leases().all().is_empty() && matches!(pool.store.has_running().await, Ok(false))
+}
+
+/// Waits until the next heartbeat is due. A write to the queue ends an idle pause.
+async fn wait(pool: &PoolState, machine: &Heartbeat) {
+    let pause = tokio::time::sleep(machine.pause());
+    if !machine.is_idle() {
+        return pause.await;
+    }
+    tokio::select! {
+        () = pause => {}
+        () = pool.queue_changed.notified() => tokio::time::sleep(machine.busy_pause()).await,
+    }
+}
+
+/// Logs what is unusual about a heartbeat, and wakes the dispatcher if other jobs are due now.
+async fn report(pool: &PoolState, beat: Beat, lease: Duration) {
     if beat.jump.is_some() {
-        // Other jobs are due now.
-        shared.wake.notify_one();
+        pool.wake.notify_one();
     }
     match beat.jump {
         Some(Jump::Ahead(by)) => {
-            shared.jumped_ahead.notify_one();
             tracing::warn!(
-                "the system clock was set ahead by {by:.0?}: lost jobs and old jobs are left alone for {lease:?}"
+                "the system clock was set ahead by {by:.0?}: expired leases and old jobs are left alone for {lease:?}"
             );
         }
         Some(Jump::Back(by)) => {
-            // What cannot be counted is told all the same.
-            let waiting = shared.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
+            let jobs = pool.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
             tracing::warn!(
-                "the system clock was set back by {by:.0?}: {waiting} that were due by then wait that much longer"
+                "the system clock was set back by {by:.0?}: {jobs} that were due within that time start that much later"
             );
         }
-        None if beat.holds_off => {
-            tracing::warn!(
-                "this process or its database stood still for a while: lost jobs are left alone for {lease:?}"
-            );
+        None if beat.postpones_rescue => {
+            tracing::warn!("this process or its database was blocked: expired leases are left alone for {lease:?}");
         }
         None => {}
     }
 }
 
-/// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
-async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
+/// Returns the leases that are no longer valid. With `renew`, extends the others by that much.
+async fn check(pool: &PoolState, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
     match renew {
         _ if leases.is_empty() => Ok(Vec::new()),
-        Some(lease) => shared.store.renew(leases.to_vec(), lease).await,
-        None => shared.store.stale(leases.to_vec()).await,
+        Some(lease) => pool.store.renew(leases.to_vec(), lease).await,
+        None => pool.store.stale(leases.to_vec()).await,
     }
 }
 
-/// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
-fn end(shared: &Shared, stale: &StaleLease) {
-    let Some(tap) = shared.leases().lost(&stale.lease) else { return };
+/// Tells a cancelled guest to end and stops it after a grace period. Stops a guest whose job was taken over at once.
+fn end(pool: &PoolState, stale: &StaleLease) {
+    let Some(tap) = pool.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
         tap.stop();
     } else if tap.cancel() {
@@ -99,24 +115,24 @@ fn end(shared: &Shared, stale: &StaleLease) {
     }
 }
 
-/// Writes down what running attempts have said since the last time.
-async fn listen(shared: &Shared) {
-    let heard: Vec<Progress> = shared
+/// Stores what running attempts have logged and reported since the last heartbeat.
+async fn store_progress(pool: &PoolState) {
+    let progress: Vec<Progress> = pool
         .leases()
         .running()
         .map(|(lease, tap)| Progress { lease: lease.clone(), lines: lines(tap), progress: tap.take_progress() })
-        .filter(|said| !said.lines.is_empty() || said.progress.is_some())
+        .filter(|new| !new.lines.is_empty() || new.progress.is_some())
         .collect();
-    if heard.is_empty() {
+    if progress.is_empty() {
         return;
     }
-    if let Err(error) = shared.store.record(heard).await {
-        tracing::warn!("log lines of running attempts are lost: {error}");
-        shared.note(&error);
+    if let Err(error) = pool.store.save_progress(progress).await {
+        tracing::warn!("cannot store log lines of running attempts, they are lost: {error}");
+        pool.stop_if_fatal(&error);
     }
 }
 
-/// Takes what a guest has logged, as the store keeps it.
+/// Takes the lines that a guest has logged, in the store's form.
 pub(super) fn lines(tap: &Tap) -> Vec<LogLine> {
     tap.take_lines().into_iter().map(log_line).collect()
 }

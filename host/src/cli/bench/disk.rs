@@ -1,4 +1,4 @@
-//! How many times a second this disk says that something is durable: the yardstick of every other figure.
+//! How many fsyncs per second this disk does. Every other figure has to be read beside it.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use anyhow::Context as _;
 /// How long to measure.
 const SPAN: Duration = Duration::from_millis(500);
 
-/// Overwrites of one page, each followed by `fdatasync`, per second.
+/// Measures overwrites of one page, each followed by `fdatasync`, per second.
 pub(super) async fn syncs_per_second(dir: &Path) -> anyhow::Result<f64> {
     let file = dir.join("fsync-probe");
     let probed = tokio::task::spawn_blocking(move || probe(&file)).await?;

@@ -1,4 +1,4 @@
-//! `jobq bench idle`: what a daemon takes from the machine while it has nothing to do.
+//! `jobq bench idle`: CPU time and wake-ups of a daemon without jobs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::daemon::{Home, SHIPPED, shipped};
-use super::ground::Place;
+use super::daemon_dir::{DaemonDir, SHIPPED, shipped};
 use super::machine::Machine;
+use super::process_usage::{ThreadUsage, megabytes};
 use super::progress::Progress;
-use super::vitals::{Used, megabytes};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -18,40 +18,40 @@ use crate::cli::parse::duration;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Starts a daemon with the default settings and three plugins in a process of its own, and watches
-it when it has settled. A wake-up is a thread that had gone to sleep by itself.
+Starts a daemon process with default settings and three plugins, lets it settle, and measures it.
+A wake-up is a voluntary context switch: a thread that slept and was woken.
 
 Examples:
   jobq bench idle
   jobq bench idle --time 5s -o json";
 
-/// After its start a daemon announces itself and settles down.
+/// How long a daemon may settle after its start.
 const SETTLE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How long to watch
+    /// How long to measure
     #[arg(long, default_value = "30s", value_parser = duration)]
     time: Duration,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// Of one core.
+    /// Percent of one core.
     cpu_percent: f64,
-    /// How often one of its threads was woken.
+    /// Wake-ups of all threads.
     wakeups_per_s: f64,
-    /// The same by the names of its threads.
+    /// The same by thread name.
     by_thread: BTreeMap<String, Share>,
     rss_mb: f64,
     seconds: f64,
-    settings: Settings,
+    settings: IdleSettings,
     machine: Machine,
 }
 
-/// What the threads of one name took.
+/// The usage of all threads with one name.
 #[derive(Debug, Serialize)]
 struct Share {
     threads: usize,
@@ -60,7 +60,7 @@ struct Share {
 }
 
 impl Share {
-    fn of(used: Used, seconds: f64) -> Self {
+    fn of(used: ThreadUsage, seconds: f64) -> Self {
         Self {
             threads: used.threads,
             cpu_percent: used.cpu.as_secs_f64() / seconds * 100.0,
@@ -70,28 +70,28 @@ impl Share {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct IdleSettings {
     plugins: usize,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let report = args.place.run(async |ground| measure(args.time, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let report = args.workspace.run(async |workspace| measure(args.time, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Ok(Code::Ok)
 }
 
-async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
-    let machine = Machine::look(ground);
-    let daemon = Home::make(ground, "daemon", &shipped()).await?.start_cached().await?;
+async fn measure(time: Duration, workspace: &Path) -> anyhow::Result<Report> {
+    let machine = Machine::detect(workspace);
+    let daemon = DaemonDir::create(workspace, "daemon", &shipped()).await?.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
     let mut progress = Progress::on_stderr();
-    progress.say(&format!("watching an idle daemon for {time:?}"));
-    let (before, started) = (daemon.vitals()?, Instant::now());
+    progress.show(&format!("measuring an idle daemon for {time:?}"));
+    let (before, started) = (daemon.usage()?, Instant::now());
     tokio::time::sleep(time).await;
-    let (after, seconds) = (daemon.vitals()?, started.elapsed().as_secs_f64());
+    let (after, seconds) = (daemon.usage()?, started.elapsed().as_secs_f64());
     daemon.stop().await?;
     let used = after.since(&before);
-    let mut all = Used::default();
+    let mut all = ThreadUsage::default();
     used.values().for_each(|used| all += *used);
     let Share { cpu_percent, wakeups_per_s, .. } = Share::of(all, seconds);
     Ok(Report {
@@ -100,12 +100,12 @@ async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
         by_thread: used.into_iter().map(|(name, used)| (name, Share::of(used, seconds))).collect(),
         rss_mb: megabytes(after.rss),
         seconds,
-        settings: Settings { plugins: SHIPPED },
+        settings: IdleSettings { plugins: SHIPPED },
         machine,
     })
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [Column::Whole("THREADS"), Column::Whole("NUMBER"), Column::Whole("CPU"), Column::Whole("WAKE-UPS")];
     let row = |(name, share): (&String, &Share)| {
         let (cpu, wakeups) = (format!("{:.3} %", share.cpu_percent), format!("{:.1}/s", share.wakeups_per_s));
@@ -113,13 +113,13 @@ fn people(report: &Report) -> String {
     };
     format!(
         "{}\n\n{:>8.3} % of a core\n{:>8.1} wake-ups/s\n{:>8.1} MB of memory\n\
-         a daemon with {} plugins and no jobs, watched for {:.0} s\n{}",
+         a daemon with {} plugins and no jobs, measured for {:.0} s\n{}",
         output::table(columns, report.by_thread.iter().map(row)),
         report.cpu_percent,
         report.wakeups_per_s,
         report.rss_mb,
         report.settings.plugins,
         report.seconds,
-        report.machine.people(),
+        report.machine.text(),
     )
 }

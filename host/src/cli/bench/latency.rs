@@ -1,5 +1,5 @@
-//! `jobq bench latency`: from enqueue to the first instruction of the handler, while idle, at half load and at full load,
-//! enqueued by the daemon's own process and by another one.
+//! `jobq bench latency`: time from enqueue to the first instruction of the handler, when idle, at half load and at full load,
+//! for jobs enqueued by the daemon's process and by another one.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::child::Child;
+use super::child_process::ChildProcess;
 use super::delivery::Delivery;
 use super::disk;
-use super::figures::{Spread, rate};
-use super::ground::Place;
 use super::guests::Guests;
+use super::instrumented::{InstrumentedHandlers, timed_job, timed_workload};
 use super::load::Load;
 use super::machine::Machine;
-use super::observer::{Observer, first_word, timed_job};
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::pool::{self, BenchPool, Durability};
+use super::statistics::{Percentiles, rate};
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output::{self, Column};
@@ -30,54 +30,54 @@ use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-The clock starts before the job is enqueued and stops when its handler is heard for the first
-time; in between are two commits, of the enqueue and of the claim; one, where a claim of the same
-process stands by. At half load, jobs that do nothing come at half of the rate that the same pool
-reached just before; at full load, as soon as others have ended. Another process inserts by plain
-SQL, with a busy timeout of 5 s.
+The clock starts before the job is enqueued and stops at the first log line of its handler. In
+between are two commits, of the enqueue and of the claim, or one if the pool of the same process
+has a parked claim. At half load, no-op jobs are enqueued at half of the rate that the same pool
+reached just before; at full load, as soon as others have ended. The other process inserts by
+plain SQL, with a busy timeout of 5 s.
 
 Examples:
   jobq bench latency
   jobq bench latency --samples 1000 -o json";
 
-/// The pauses between two samples: of different length, so that they do not fall in step with anything.
+/// The pause between two samples in milliseconds. It varies, so that samples don't align with any other interval.
 const PAUSES: std::ops::Range<u64> = 10..60;
 
-/// How the other process enqueues.
+/// The statement of the other process.
 const INSERT: &str = "INSERT INTO jobs (type, payload) VALUES (?1, ?2)";
 
-/// How long the other process waits for the database, as most libraries have it.
-const STRANGERS_PATIENCE: Duration = Duration::from_secs(5);
+/// The busy timeout of the other process, the default of most libraries.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often the jobs of the load come.
+/// The interval at which the load enqueues jobs.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// Jobs of the load that have not ended, at full load.
+/// Unfinished jobs of the load at full load.
 const OUTSTANDING: usize = 256;
 
-/// How long the last sample may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for the last sample.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many jobs are timed, of each kind
+    /// Number of timed jobs of each kind
     #[arg(long, default_value = "200", value_parser = positive::<NonZeroUsize>)]
     samples: NonZeroUsize,
-    /// How many jobs tell what full load is
+    /// Number of jobs that measure the full load
     #[arg(long, default_value = "20000", value_parser = positive::<NonZeroUsize>)]
     jobs: NonZeroUsize,
     /// What an acknowledged write survives
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 /// Arguments of the other process.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct StrangerArgs {
+pub(in crate::cli) struct ForeignWriterArgs {
     /// The directory of the queue
-    home: PathBuf,
+    queue_dir: PathBuf,
     durability: Durability,
     samples: usize,
 }
@@ -87,28 +87,28 @@ struct Report {
     idle: Sources,
     half_load: Sources,
     full_load: Sources,
-    /// What full load was.
+    /// The rate at full load, without samples.
     full_load_jobs_per_s: f64,
-    /// What half load became.
+    /// The rate at half load.
     half_load_jobs_per_s: f64,
-    /// What full load was while others wrote.
+    /// The rate at full load, while samples were enqueued.
     shared_load_jobs_per_s: f64,
     commits_in_between: u32,
     fsync_ms: f64,
     fsyncs_per_s: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: LatencySettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
 struct Sources {
-    same_process: Spread,
-    other_process: Spread,
+    same_process: Percentiles,
+    other_process: Percentiles,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct LatencySettings {
     samples: usize,
     durability: Durability,
     concurrency: u32,
@@ -116,23 +116,23 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let options = rig::options(&context.settings()?);
-    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let options = pool::options(&context.settings()?);
+    let (report, deliveries) = args.workspace.run(async |workspace| measure(args, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
 /// The other process: enqueues timed jobs, one after the other.
-pub(in crate::cli) fn run_stranger(args: &StrangerArgs, context: &Context) -> anyhow::Result<Code> {
-    let stranger = sql::Connection::open(args.home.join(rig::DATABASE))?;
-    stranger.busy_timeout(STRANGERS_PATIENCE)?;
-    stranger.pragma_update(None, "synchronous", args.durability.word())?;
+pub(in crate::cli) fn run_foreign_writer(args: &ForeignWriterArgs, context: &Context) -> anyhow::Result<Code> {
+    let foreign = sql::Connection::open(args.queue_dir.join(pool::DATABASE))?;
+    foreign.busy_timeout(BUSY_TIMEOUT)?;
+    foreign.pragma_update(None, "synchronous", args.durability.word())?;
     context.block_on(async {
         for _ in 0..args.samples {
             pause().await;
             let job = timed_job()?;
-            stranger.execute(INSERT, (job.job_type.as_str(), job.payload.as_str()))?;
+            foreign.execute(INSERT, (job.job_type.as_str(), job.payload.as_str()))?;
         }
         Ok(Code::Ok)
     })
@@ -142,31 +142,31 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(fastrand::u64(PAUSES))).await;
 }
 
-async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
-    let machine = Machine::look(ground);
-    let fsyncs_per_s = disk::syncs_per_second(ground).await?;
-    let (timed, noop) = (first_word()?, Subject::noop(filler(100)?)?);
-    let guests = Guests::load(ground, &[&timed, &noop], options).await?;
-    let observer = Arc::new(Observer::of(&timed, guests.handlers()));
-    let rig = Rig::start(ground, args.durability, observer.clone(), options.clone())?;
-    let bench = Bench { args, observer, rig: &rig };
+async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::detect(workspace);
+    let fsyncs_per_s = disk::syncs_per_second(workspace).await?;
+    let (timed, noop) = (timed_workload()?, Workload::noop(filler(100)?)?);
+    let guests = Guests::load(workspace, &[&timed, &noop], options).await?;
+    let instrumented = Arc::new(InstrumentedHandlers::of(&timed, guests.handlers()));
+    let bench_pool = BenchPool::start(workspace, args.durability, instrumented.clone(), options.clone())?;
+    let bench = Bench { args, instrumented, bench_pool: &bench_pool };
 
     let idle = bench.sources().await?;
     let load = Load { jobs: args.jobs, outstanding: NonZeroUsize::MIN.saturating_add(255), batch: NonZeroUsize::MIN };
-    let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&rig, &noop).await?.total);
+    let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&bench_pool, &noop).await?.total);
     let half = Rate::PerSecond(full_load_jobs_per_s / 2.0);
-    let (half_load, half) = beside(&rig, &noop, half, bench.sources()).await?;
-    rig.await_ends((args.jobs.get() + half.jobs + 4 * args.samples.get()) as u64).await?;
-    let (full_load, full) = beside(&rig, &noop, Rate::Outstanding(OUTSTANDING), bench.sources()).await?;
+    let (half_load, half) = beside(&bench_pool, &noop, half, bench.sources()).await?;
+    bench_pool.await_ends((args.jobs.get() + half.jobs + 4 * args.samples.get()) as u64).await?;
+    let (full_load, full) = beside(&bench_pool, &noop, Rate::Outstanding(OUTSTANDING), bench.sources()).await?;
 
     let (samples, fed) = (args.samples.get(), args.jobs.get() + half.jobs + full.jobs);
-    rig.await_ends((fed + 6 * samples) as u64).await?;
-    let remains = rig.stop().await;
+    bench_pool.await_ends((fed + 6 * samples) as u64).await?;
+    let stopped = bench_pool.stop().await;
     let deliveries = vec![
-        Delivery::check(&remains.store, &noop, fed).await?,
-        Delivery::check(&remains.store, &timed, 6 * samples).await?,
+        Delivery::check(&stopped.store, &noop, fed).await?,
+        Delivery::check(&stopped.store, &timed, 6 * samples).await?,
     ];
-    remains.store.close().await;
+    stopped.store.close().await;
     let report = Report {
         idle,
         half_load,
@@ -178,7 +178,7 @@ async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow:
         fsync_ms: 1e3 / fsyncs_per_s,
         fsyncs_per_s,
         delivered_once: Delivery::all_once(&deliveries),
-        settings: Settings {
+        settings: LatencySettings {
             samples,
             durability: args.durability,
             concurrency: options.concurrency.get(),
@@ -191,8 +191,8 @@ async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow:
 
 struct Bench<'a> {
     args: &'a Args,
-    observer: Arc<Observer>,
-    rig: &'a Rig,
+    instrumented: Arc<InstrumentedHandlers>,
+    bench_pool: &'a BenchPool,
 }
 
 impl Bench<'_> {
@@ -200,56 +200,56 @@ impl Bench<'_> {
         Ok(Sources { same_process: self.same_process().await?, other_process: self.other_process().await? })
     }
 
-    async fn same_process(&self) -> anyhow::Result<Spread> {
-        let waker = self.rig.pool.waker();
+    async fn same_process(&self) -> anyhow::Result<Percentiles> {
+        let waker = self.bench_pool.pool.waker();
         for _ in 0..self.args.samples.get() {
             pause().await;
-            self.rig.store.enqueue(vec![timed_job()?]).await?;
+            self.bench_pool.store.enqueue(vec![timed_job()?]).await?;
             waker.wake();
         }
         self.collect().await
     }
 
-    async fn other_process(&self) -> anyhow::Result<Spread> {
-        let (home, samples) = (self.rig.home().canonicalize()?, self.args.samples.to_string());
-        let home = home.display().to_string();
-        let args = ["bench", "stranger", &home, self.args.durability.word(), &samples];
-        Child::start(self.rig.home(), &args)?.end().await?;
+    async fn other_process(&self) -> anyhow::Result<Percentiles> {
+        let (queue_dir, samples) = (self.bench_pool.queue_dir().canonicalize()?, self.args.samples.to_string());
+        let queue_dir = queue_dir.display().to_string();
+        let args = ["bench", "foreign-writer", &queue_dir, self.args.durability.word(), &samples];
+        ChildProcess::start(self.bench_pool.queue_dir(), &args)?.end().await?;
         self.collect().await
     }
 
-    /// All samples of one kind, once the last is there.
-    async fn collect(&self) -> anyhow::Result<Spread> {
+    /// Waits for all samples of one kind.
+    async fn collect(&self) -> anyhow::Result<Percentiles> {
         let (wanted, started) = (self.args.samples.get(), Instant::now());
-        while self.observer.timed() < wanted {
-            if started.elapsed() > PATIENCE {
-                let message = format!("only {} of {wanted} handlers were heard", self.observer.timed());
+        while self.instrumented.timed() < wanted {
+            if started.elapsed() > TIMEOUT {
+                let message = format!("only {} of {wanted} handlers were timed", self.instrumented.timed());
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
             tokio::time::sleep(BEAT).await;
         }
-        Ok(Spread::of(self.observer.take_times()))
+        Ok(Percentiles::of(self.instrumented.take_times()))
     }
 }
 
-/// How many jobs the load is.
+/// The rate of the load.
 #[derive(Clone, Copy)]
 enum Rate {
     PerSecond(f64),
-    /// So many that have not ended.
+    /// As fast as they end, with this many unfinished jobs.
     Outstanding(usize),
 }
 
-/// What was enqueued meanwhile, in all and per second.
+/// The number of jobs enqueued as load, and the rate.
 struct Fed {
     jobs: usize,
     per_s: f64,
 }
 
-/// Enqueues jobs for as long as `work` takes.
+/// Enqueues load while `work` runs.
 async fn beside<T>(
-    rig: &Rig,
-    subject: &Subject,
+    bench_pool: &BenchPool,
+    workload: &Workload,
     load: Rate,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<(T, Fed)> {
@@ -259,14 +259,19 @@ async fn beside<T>(
         over.cancel();
         done
     };
-    let (done, jobs) = tokio::join!(work, feed(rig, subject, load, &over));
+    let (done, jobs) = tokio::join!(work, feed(bench_pool, workload, load, &over));
     let jobs = jobs?;
     Ok((done?, Fed { jobs, per_s: rate(jobs as u64, started.elapsed()) }))
 }
 
-/// Enqueues jobs until it is over, and tells how many.
-async fn feed(rig: &Rig, subject: &Subject, load: Rate, over: &CancellationToken) -> anyhow::Result<usize> {
-    let (waker, before, started) = (rig.pool.waker(), rig.pool.recorded(), Instant::now());
+/// Enqueues load until `over` is cancelled, and returns the number of jobs.
+async fn feed(
+    bench_pool: &BenchPool,
+    workload: &Workload,
+    load: Rate,
+    over: &CancellationToken,
+) -> anyhow::Result<usize> {
+    let (waker, before, started) = (bench_pool.pool.waker(), bench_pool.pool.recorded(), Instant::now());
     let mut beat = tokio::time::interval(BEAT);
     let mut fed = 0_usize;
     while !over.is_cancelled() {
@@ -276,21 +281,21 @@ async fn feed(rig: &Rig, subject: &Subject, load: Rate, over: &CancellationToken
                 (started.elapsed().as_secs_f64() * per_s) as usize
             }
             Rate::Outstanding(most) => {
-                rig.pool.await_recorded(before + fed.saturating_sub(most / 2) as u64).await;
-                most + usize::try_from(rig.pool.recorded() - before)?
+                bench_pool.pool.await_recorded(before + fed.saturating_sub(most / 2) as u64).await;
+                most + usize::try_from(bench_pool.pool.recorded() - before)?
             }
         };
-        let jobs: Vec<_> = (fed..due).map(|_| subject.job()).collect();
+        let jobs: Vec<_> = (fed..due).map(|_| workload.job()).collect();
         fed = fed.max(due);
         if !jobs.is_empty() {
-            rig.store.enqueue(jobs).await?;
+            bench_pool.store.enqueue(jobs).await?;
             waker.wake();
         }
     }
     Ok(fed)
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [
         Column::Whole("LOAD"),
         Column::Whole("ENQUEUED BY"),
@@ -299,7 +304,7 @@ fn people(report: &Report) -> String {
         Column::Whole("MAX"),
     ];
     let ms = |ms: f64| format!("{ms:.2} ms");
-    let row = |load: &str, source: &str, spread: &Spread| {
+    let row = |load: &str, source: &str, spread: &Percentiles| {
         [load.to_owned(), source.to_owned(), ms(spread.p50_ms), ms(spread.p99_ms), ms(spread.max_ms)]
     };
     let rows = [
@@ -312,7 +317,7 @@ fn people(report: &Report) -> String {
     ];
     format!(
         "{}\n\nfrom enqueue to the first instruction of the handler, {} samples of each kind, durability {}\n\
-         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}, {:.0} while others write\n\
+         at most {} commits in between, of {:.2} ms each on this disk; half load {:.0} jobs/s of {:.0}, {:.0} while samples are enqueued\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, rows),
         report.settings.samples,
@@ -322,7 +327,7 @@ fn people(report: &Report) -> String {
         report.half_load_jobs_per_s,
         report.full_load_jobs_per_s,
         report.shared_load_jobs_per_s,
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -1,4 +1,4 @@
-//! Clients that enqueue, in the process of the pool.
+//! Clients that enqueue jobs concurrently.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,73 +7,73 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::rig::Rig;
-use super::subject::Subject;
+use super::pool::BenchPool;
+use super::workload::Workload;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::parse::positive;
 use crate::queue::Store;
 use crate::queue::sqlite::SqliteStore;
 use crate::worker::Waker;
 
-/// How much is enqueued, and how.
+/// How many jobs to enqueue, and how.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Load {
-    /// How many jobs
+    /// Number of jobs
     #[arg(long, default_value = "50000", value_parser = positive::<NonZeroUsize>)]
     pub(super) jobs: NonZeroUsize,
-    /// How many enqueues are under way at once
+    /// Number of concurrent enqueue calls
     #[arg(long, default_value = "256", value_parser = positive::<NonZeroUsize>)]
     pub(super) outstanding: NonZeroUsize,
-    /// Jobs in one enqueue
+    /// Jobs per enqueue call
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     pub(super) batch: NonZeroUsize,
 }
 
-/// How long it took.
-pub(super) struct Driven {
-    /// Until the last job was acknowledged.
+/// The times of one load.
+pub(super) struct LoadResult {
+    /// Until the last enqueue was acknowledged.
     pub(super) enqueued: Duration,
-    /// Until the last job was on record as ended.
+    /// Until the last outcome was recorded.
     pub(super) total: Duration,
-    /// Transactions in the meantime.
+    /// Commits during that time.
     pub(super) commits: u64,
 }
 
 impl Load {
-    /// Enqueues all jobs and waits until each has ended, for better or worse.
-    pub(super) async fn drive(self, rig: &Rig, subject: &Subject) -> anyhow::Result<Driven> {
-        let (ended, commits) = (rig.pool.recorded(), rig.store.commits());
+    /// Enqueues all jobs and waits until the outcome of each is recorded.
+    pub(super) async fn drive(self, bench_pool: &BenchPool, workload: &Workload) -> anyhow::Result<LoadResult> {
+        let (ended, commits) = (bench_pool.pool.recorded(), bench_pool.store.commits());
         let started = Instant::now();
         let work = async {
-            self.enqueue(&rig.store, Some(&rig.pool.waker()), subject).await?;
+            self.enqueue(&bench_pool.store, Some(&bench_pool.pool.waker()), workload).await?;
             let enqueued = started.elapsed();
-            rig.await_ends(ended + self.jobs.get() as u64).await?;
-            Ok(Driven { enqueued, total: started.elapsed(), commits: rig.store.commits() - commits })
+            bench_pool.await_ends(ended + self.jobs.get() as u64).await?;
+            Ok(LoadResult { enqueued, total: started.elapsed(), commits: bench_pool.store.commits() - commits })
         };
         tokio::select! {
-            driven = work => driven,
-            () = rig.pool.gone() => {
-                Err(Failure::new(Code::Unexpected, "the queue was deleted while it was measured").into())
+            result = work => result,
+            () = bench_pool.pool.gone() => {
+                Err(Failure::new(Code::Unexpected, "the queue was deleted during the measurement").into())
             }
         }
     }
 
-    /// Enqueues all jobs; without a `waker` the pool is in another process and finds them by itself.
+    /// Enqueues all jobs. Without a `waker`, the pool is in another process and notices the writes by itself.
     pub(super) async fn enqueue(
         self,
         store: &Arc<SqliteStore>,
         waker: Option<&Waker>,
-        subject: &Subject,
+        workload: &Workload,
     ) -> anyhow::Result<()> {
         let left = Arc::new(AtomicUsize::new(self.jobs.get()));
-        let subject = Arc::new(subject.clone());
+        let workload = Arc::new(workload.clone());
         let mut clients = JoinSet::new();
         for _ in 0..self.outstanding.get() {
             let (store, waker) = (store.clone(), waker.cloned());
-            let (left, subject) = (left.clone(), subject.clone());
+            let (left, workload) = (left.clone(), workload.clone());
             clients.spawn(async move {
                 while let Some(count) = take(&left, self.batch.get()) {
-                    store.enqueue((0..count).map(|_| subject.job()).collect()).await?;
+                    store.enqueue((0..count).map(|_| workload.job()).collect()).await?;
                     waker.iter().for_each(Waker::wake);
                 }
                 anyhow::Ok(())
@@ -86,7 +86,7 @@ impl Load {
     }
 }
 
-/// Up to `most` of what is left; `None` when nothing is.
+/// Takes up to `most` from what is left; `None` if nothing is left.
 fn take(left: &AtomicUsize, most: usize) -> Option<usize> {
     let rest = |left: usize| (left > 0).then(|| left.saturating_sub(most));
     let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_batch_is_what_is_left() {
+    fn the_last_batch_takes_the_rest() {
         let left = AtomicUsize::new(7);
         assert_eq!([take(&left, 3), take(&left, 3), take(&left, 3), take(&left, 3)], [Some(3), Some(3), Some(1), None]);
     }

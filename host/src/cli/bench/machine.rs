@@ -1,4 +1,4 @@
-//! What the figures were measured on: they mean nothing without it.
+//! The machine and versions that figures were measured with. Figures mean nothing without them.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use serde::Serialize;
 use crate::queue::sqlite;
 use crate::sandbox;
 
-/// The machine, as it was before the bench, and what jobq is made of.
+/// The machine before the benchmark, and the versions of jobq and its main libraries.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Machine {
     pub(super) cores: usize,
     pub(super) cpu: Option<String>,
     pub(super) kernel: String,
-    /// Of the directory that the queue was made in.
+    /// The file system of the directory with the queue.
     pub(super) file_system: Option<String>,
-    /// Jobs that wanted a core in the minute before.
+    /// The load average of the minute before.
     pub(super) load_before: Option<f64>,
     pub(super) jobq: &'static str,
-    /// Whether the compiler optimised it: figures of a build that is not optimised say nothing.
+    /// Whether this is an optimised build. Figures of other builds say nothing.
     pub(super) optimised: bool,
     pub(super) sqlite: &'static str,
     pub(super) wasmtime: &'static str,
 }
 
 impl Machine {
-    /// Looks at it; `dir` is where the queue will be.
-    pub(super) fn look(dir: &Path) -> Self {
+    /// Detects the machine. The queue will be in `dir`.
+    pub(super) fn detect(dir: &Path) -> Self {
         Self {
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             cpu: cpu(),
@@ -40,10 +40,10 @@ impl Machine {
         }
     }
 
-    /// One line for people.
-    pub(super) fn people(&self) -> String {
+    /// One line of text.
+    pub(super) fn text(&self) -> String {
         let unknown = || "unknown".to_owned();
-        let warning = if self.optimised { "" } else { "\nnot an optimised build: these figures say nothing" };
+        let warning = if self.optimised { "" } else { "\nnot an optimised build: these figures mean nothing" };
         format!(
             "{} cores ({}), Linux {}, {}, load {} before; jobq {}, SQLite {}, wasmtime {}{warning}",
             self.cores,
@@ -72,7 +72,7 @@ fn file_system(dir: &Path) -> Option<String> {
     of_mounts(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, &dir.canonicalize().ok()?)
 }
 
-/// The type of the file system that `dir` lies on: of the mounts above it the nearest, and of those the last one made.
+/// The type of the file system of `dir`: of the mounts above it, the nearest, and of those, the last.
 fn of_mounts(mounts: &str, dir: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_system_is_that_of_the_nearest_mount() {
+    fn the_nearest_mount_decides_about_the_file_system() {
         let mounts = "\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 23 22 0:21 / /dev/shm rw,nosuid - tmpfs tmpfs rw

@@ -1,76 +1,76 @@
-//! `jobq bench`: what this machine does, measured on the daemon's own path. No short cut that a real job does not take.
+//! `jobq bench`: measures this machine through the daemon's own code path. A benchmark job takes no shortcut.
 //!
-//! A bench is a file with its arguments, its report and its measuring. What they share:
-//! - `ground`: a directory that is gone afterwards, whatever happens; `machine`: what the figures were measured on.
-//! - `subject`: the handler and its payload; `guests`: the sandbox with that handler loaded.
-//! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
-//! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
-//! - `observer`: when a handler's first instruction ran, and how many run at once.
-//! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles; `progress`: what is being measured.
+//! Each benchmark is one file with its arguments, report and measurement. They share:
+//! - `workspace`: a temporary directory, deleted afterwards; `machine`: what the figures were measured on.
+//! - `workload`: the handler and its payload; `guests`: the sandbox with that handler loaded.
+//! - `pool`: a fresh queue with the daemon's pool; `load`: clients that enqueue; `delivery`: was each job done exactly once?
+//! - `child_process`, `daemon_dir`: a daemon in a process and directory of its own; `process_usage`: CPU, wake-ups, memory.
+//! - `instrumented`: when a handler's first instruction ran, and how many guests run at once.
+//! - `disk`: fsyncs per second; `statistics`: medians and percentiles; `progress`: what is being measured now.
 
-mod child;
+mod child_process;
 mod client;
-mod daemon;
+mod daemon_dir;
 mod delivery;
 mod disk;
 mod fairness;
-mod figures;
-mod ground;
 mod guests;
 mod held;
 mod idle;
+mod instrumented;
 mod latency;
 mod load;
 mod machine;
 mod memory;
-mod observer;
+mod pool;
+mod process_usage;
 mod progress;
-mod rig;
 mod scale;
 mod start;
-mod subject;
+mod statistics;
 mod throughput;
 mod types;
-mod vitals;
+mod workload;
+mod workspace;
 
 use super::context::Context;
 use super::exit::Code;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Jobs per second from enqueue to completed, beside the two floors this is made of
+    /// Jobs per second from enqueue to completed, and of the store and the sandbox alone
     #[command(after_help = throughput::HELP)]
     Throughput(throughput::Args),
-    /// What one client gets done, one thing after the other, beside what its disk allows
+    /// Jobs per second of one sequential client, compared with what the disk allows
     #[command(after_help = client::HELP)]
     Client(client::Args),
     /// From enqueue to the first instruction of the handler
     #[command(after_help = latency::HELP)]
     Latency(latency::Args),
-    /// Throughput beside a million rows that should not matter
+    /// Throughput with a million unrelated rows in the table
     #[command(after_help = scale::HELP)]
     Scale(scale::Args),
-    /// Cores and wake-ups that a daemon without work takes
+    /// CPU time and wake-ups of an idle daemon
     #[command(after_help = idle::HELP)]
     Idle(idle::Args),
-    /// How long a daemon takes until it is ready
+    /// Time from the start of a daemon until it is ready
     #[command(after_help = start::HELP)]
     Start(start::Args),
     /// Memory of a daemon, idle and at full load
     #[command(after_help = memory::HELP)]
     Memory(memory::Args),
-    /// Ten thousand attempts that hold a lease at once
+    /// Ten thousand attempts that run at once
     #[command(after_help = held::HELP)]
     Held(held::Args),
-    /// One type's throughput and the timers, beside another type that loops in half of the slots
+    /// Throughput of one type, and timer delays, while another type loops in half of the slots
     #[command(after_help = fairness::HELP)]
     Fairness(fairness::Args),
-    /// One type's slots, beside another type that was quick and is idle
+    /// Slot use of one type, beside an idle type with short jobs
     #[command(after_help = types::HELP)]
     Types(types::Args),
-    /// The other process of `latency`
+    /// The other process of `latency`, which enqueues by plain SQL
     #[command(hide = true)]
-    Stranger(latency::StrangerArgs),
+    ForeignWriter(latency::ForeignWriterArgs),
 }
 
 pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
@@ -85,6 +85,6 @@ pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Held(args) => held::run(&args, context),
         Command::Fairness(args) => fairness::run(&args, context),
         Command::Types(args) => types::run(&args, context),
-        Command::Stranger(args) => latency::run_stranger(&args, context),
+        Command::ForeignWriter(args) => latency::run_foreign_writer(&args, context),
     }
 }

@@ -1,8 +1,8 @@
-//! One line on a terminal that says what is being measured; a bench may take minutes.
+//! A line on the terminal that shows what is being measured, because a benchmark can take minutes.
 
 use crate::cli::terminal::LiveLine;
 
-/// Where there is no terminal, it says nothing. Gone when it is dropped.
+/// The line; it shows nothing without a terminal, and dropping it clears it.
 pub(super) struct Progress(Option<LiveLine>);
 
 impl Progress {
@@ -10,8 +10,8 @@ impl Progress {
         Self(LiveLine::on_stderr())
     }
 
-    /// Says what comes next.
-    pub(super) fn say(&mut self, what: &str) {
+    /// Shows what is being measured.
+    pub(super) fn show(&mut self, what: &str) {
         if let Some(line) = &mut self.0 {
             line.draw(what);
         }

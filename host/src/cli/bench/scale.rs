@@ -1,4 +1,4 @@
-//! `jobq bench scale`: whether a full table is as fast as an empty one.
+//! `jobq bench scale`: throughput with a large table, compared with an empty one.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
@@ -7,14 +7,14 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::delivery::Delivery;
-use super::figures::{median, rate};
-use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
+use super::pool::{self, BenchPool, Durability};
 use super::progress::Progress;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::statistics::{median, rate};
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -24,14 +24,15 @@ use crate::worker::WorkerOptions;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Measures the throughput of jobs that do nothing in an empty queue, and then beside rows that
-should not matter: finished ones, ones due in a year, ones that nobody serves, and ones that wait.
+Measures the throughput of no-op jobs in an empty queue, and then in queues that also contain rows
+which should not matter: finished jobs, jobs due in a year, jobs of a type that is not served, and
+waiting jobs.
 
 Examples:
   jobq bench scale
   jobq bench scale --rows 100000 --runs 3 -o json";
 
-/// What else lies in the queue.
+/// The other rows in the queue.
 const FILLERS: [(&str, Option<FillerRows>); 5] = [
     ("nothing", None),
     ("finished", Some(FillerRows::Finished)),
@@ -42,7 +43,7 @@ const FILLERS: [(&str, Option<FillerRows>); 5] = [
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many rows there are besides
+    /// Number of other rows
     #[arg(long, default_value = "1000000", value_parser = positive::<NonZeroU32>)]
     rows: NonZeroU32,
     #[command(flatten)]
@@ -50,35 +51,35 @@ pub(in crate::cli) struct Args {
     /// What an acknowledged write survives
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
-    /// Measure so many times; the figures are medians
+    /// Number of runs; the figures are medians
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     beside: Vec<Beside>,
-    /// The lowest of the ratios.
+    /// The lowest ratio.
     worst_ratio: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: ScaleSettings,
     machine: Machine,
 }
 
-/// The throughput beside rows of one kind.
+/// The throughput beside other rows of one kind.
 #[derive(Debug, Serialize)]
 struct Beside {
     what: &'static str,
     rows: u32,
     jobs_per_s: f64,
-    /// To the empty queue.
+    /// Fraction of the throughput in the empty queue.
     ratio: f64,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct ScaleSettings {
     jobs: usize,
     outstanding: usize,
     batch: usize,
@@ -88,47 +89,47 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let options = rig::options(&context.settings()?);
-    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let options = pool::options(&context.settings()?);
+    let (report, deliveries) = args.workspace.run(async |workspace| measure(args, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
-async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
-    let machine = Machine::look(ground);
-    let noop = Subject::noop(filler(100)?)?;
-    let guests = Guests::load(ground, &[&noop], options).await?;
+async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::detect(workspace);
+    let noop = Workload::noop(filler(100)?)?;
+    let guests = Guests::load(workspace, &[&noop], options).await?;
     let (mut rates, mut deliveries) = (FILLERS.map(|_| Vec::new()), Vec::new());
     let mut progress = Progress::on_stderr();
     for run in 1..=args.runs.get() {
         for ((what, kind), rates) in FILLERS.iter().zip(&mut rates) {
-            progress.say(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
-            let rig = Rig::start_in(
-                filled(*kind, args, &noop, ground).await?,
+            progress.show(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
+            let bench_pool = BenchPool::start_in(
+                filled(*kind, args, &noop, workspace).await?,
                 args.durability,
                 guests.handlers(),
                 options.clone(),
             )?;
-            let driven = args.load.drive(&rig, &noop).await?;
-            let remains = rig.stop().await;
-            deliveries.push(delivery(&remains.store, &noop, *kind, args).await?);
-            remains.store.close().await;
-            rates.push(rate(args.load.jobs.get() as u64, driven.total));
+            let result = args.load.drive(&bench_pool, &noop).await?;
+            let stopped = bench_pool.stop().await;
+            deliveries.push(delivery(&stopped.store, &noop, *kind, args).await?);
+            stopped.store.close().await;
+            rates.push(rate(args.load.jobs.get() as u64, result.total));
         }
     }
     Ok((report(args, options, rates, &deliveries, machine), deliveries))
 }
 
-/// A directory with a queue that is filled in this way.
-async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Subject, ground: &Path) -> anyhow::Result<TempDir> {
-    let home = rig::home(ground)?;
+/// Creates a queue that contains rows of this kind.
+async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Workload, workspace: &Path) -> anyhow::Result<TempDir> {
+    let queue_dir = pool::queue_dir(workspace)?;
     if let Some(kind) = kind {
-        let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
+        let (options, job_type) = (pool::store_options(queue_dir.path(), args.durability), noop.job_type.clone());
         let rows = args.rows.get();
         tokio::task::spawn_blocking(move || fill(&options, kind, &job_type, rows)).await??;
     }
-    Ok(home)
+    Ok(queue_dir)
 }
 
 fn report<const N: usize>(
@@ -151,7 +152,7 @@ fn report<const N: usize>(
         worst_ratio: beside.iter().map(|beside| beside.ratio).fold(f64::INFINITY, f64::min),
         beside,
         delivered_once: Delivery::all_once(deliveries),
-        settings: Settings {
+        settings: ScaleSettings {
             jobs: args.load.jobs.get(),
             outstanding: args.load.outstanding.get(),
             batch: args.load.batch.get(),
@@ -163,10 +164,10 @@ fn report<const N: usize>(
     }
 }
 
-/// Those that were finished before count as done; those that wait may be done or not, but never twice.
+/// Finished rows count as done. Waiting rows may be done or not, but never twice.
 async fn delivery(
     store: &SqliteStore,
-    noop: &Subject,
+    noop: &Workload,
     kind: Option<FillerRows>,
     args: &Args,
 ) -> anyhow::Result<Delivery> {
@@ -179,7 +180,7 @@ async fn delivery(
     Delivery::check_some(store, noop, all, done).await
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [Column::Whole("BESIDE"), Column::Whole("ROWS"), Column::Whole("JOBS/S"), Column::Whole("RATIO")];
     let row = |beside: &Beside| {
         [
@@ -189,13 +190,13 @@ fn people(report: &Report) -> String {
             format!("{:.2}", beside.ratio),
         ]
     };
-    let Settings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
+    let ScaleSettings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
     format!(
-        "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
+        "{}\n\n{jobs} no-op jobs, {outstanding} outstanding, {batch} per enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, report.beside.iter().map(row)),
         durability.word(),
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

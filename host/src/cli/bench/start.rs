@@ -1,16 +1,16 @@
-//! `jobq bench start`: how long a daemon takes from its start as a process until it is ready, and until all plugins serve.
+//! `jobq bench start`: time from the start of a daemon process until it is ready and until all plugins are loaded.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::daemon::{Home, Plugin, Started};
-use super::figures::median;
-use super::ground::Place;
+use super::daemon_dir::{DaemonDir, Plugin, Started};
 use super::machine::Machine;
 use super::progress::Progress;
-use super::subject::NOOP;
+use super::statistics::median;
+use super::workload::NOOP;
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -18,9 +18,9 @@ use crate::cli::parse::positive;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-A daemon is ready when it claims jobs; those whose plugin is still being compiled wait for it.
-Cold means that nothing was compiled before. The plugins are copies of one that does nothing,
-each with another content.
+A daemon is ready when it claims jobs. Jobs whose plugin is still being compiled wait for it.
+Cold means that nothing was compiled before. The plugins are copies of a no-op plugin, each with
+different content.
 
 Examples:
   jobq bench start
@@ -28,20 +28,20 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// How many plugins
+    /// Numbers of plugins to measure with
     #[arg(long, default_value = "3,100", value_delimiter = ',', value_parser = positive::<NonZeroUsize>)]
     plugins: Vec<NonZeroUsize>,
-    /// How many starts of each kind; the figures are medians
+    /// Number of starts of each kind; the figures are medians
     #[arg(long, default_value = "3", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     starts: Vec<Starts>,
-    settings: Settings,
+    settings: StartSettings,
     machine: Machine,
 }
 
@@ -56,34 +56,34 @@ struct Starts {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct StartSettings {
     runs: usize,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let report = args.place.run(async |ground| {
-        let machine = Machine::look(&ground);
+    let report = args.workspace.run(async |workspace| {
+        let machine = Machine::detect(&workspace);
         let (mut starts, mut progress) = (Vec::new(), Progress::on_stderr());
         for plugins in &args.plugins {
-            progress.say(&format!("{} starts with {plugins} plugins, cold and cached", args.runs));
-            starts.push(measure(plugins.get(), args.runs.get(), &ground).await?);
+            progress.show(&format!("{} starts with {plugins} plugins, cold and cached", args.runs));
+            starts.push(measure(plugins.get(), args.runs.get(), &workspace).await?);
         }
-        Ok(Report { starts, settings: Settings { runs: args.runs.get() }, machine })
+        Ok(Report { starts, settings: StartSettings { runs: args.runs.get() }, machine })
     })?;
-    output::one(context.format(), &report, || people(&report))?;
+    output::one(context.format(), &report, || text(&report))?;
     Ok(Code::Ok)
 }
 
-async fn measure(plugins: usize, runs: usize, ground: &Path) -> anyhow::Result<Starts> {
+async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Result<Starts> {
     let copies: Vec<Plugin> = (0..plugins).map(|number| (format!("noop{number}"), copy(number))).collect();
-    let home = Home::make(ground, &format!("daemon-{plugins}"), &copies).await?;
+    let daemon_dir = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
     let (mut cold, mut cached) = (Vec::new(), Vec::new());
     for run in 0..runs {
         if run > 0 {
-            home.forget()?;
+            daemon_dir.clear_cache()?;
         }
-        cold.push(start(&home).await?);
-        cached.push(start(&home).await?);
+        cold.push(start(&daemon_dir).await?);
+        cached.push(start(&daemon_dir).await?);
     }
     let of = |starts: &[Started], figure: fn(&Started) -> f64| median(starts.iter().map(figure));
     let ready = |started: &Started| started.ready.as_secs_f64() * 1e3;
@@ -97,13 +97,13 @@ async fn measure(plugins: usize, runs: usize, ground: &Path) -> anyhow::Result<S
     })
 }
 
-async fn start(home: &Home) -> anyhow::Result<Started> {
-    let (daemon, started) = home.start().await?;
+async fn start(daemon_dir: &DaemonDir) -> anyhow::Result<Started> {
+    let (daemon, started) = daemon_dir.start().await?;
     daemon.stop().await?;
     Ok(started)
 }
 
-/// The component that does nothing, made different from its siblings by a custom section that holds `number`.
+/// The no-op component with a custom section that contains `number`, so that each copy differs.
 fn copy(number: usize) -> Vec<u8> {
     let name = b"copy";
     let content = (number as u64).to_le_bytes();
@@ -115,7 +115,7 @@ fn copy(number: usize) -> Vec<u8> {
     wasm
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [
         Column::Whole("PLUGINS"),
         Column::Whole("COLD: READY"),
@@ -134,10 +134,10 @@ fn people(report: &Report) -> String {
         ]
     };
     format!(
-        "{}\n\nfrom exec until the daemon is ready, and until every plugin serves; medians of {}\n{}",
+        "{}\n\nfrom exec until the daemon is ready, and until every plugin is loaded (serving); medians of {}\n{}",
         output::table(columns, report.starts.iter().map(row)),
         report.settings.runs,
-        report.machine.people(),
+        report.machine.text(),
     )
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_components_of_different_content() {
+    fn copies_are_valid_components_that_differ() {
         let bytes = [copy(0), copy(99)];
         assert_ne!(bytes[0], bytes[1]);
         for wasm in bytes {

@@ -25,6 +25,8 @@ const WAITING: [&str; 2] = [waiting!("claim", "0"), waiting!("deferred", "1")];
 
 const RUNNING: &str = r#"SELECT count(*) FROM "jobs" INDEXED BY "jobs__lease" WHERE status = 'running'"#;
 
+const HAS_RUNNING: &str = r#"SELECT EXISTS (SELECT 1 FROM "jobs" INDEXED BY "jobs__lease" WHERE status = 'running')"#;
+
 const DONE: &str = r#"
 SELECT status, count(*) FROM "jobs" INDEXED BY "jobs__done"
 WHERE status = 'completed' OR status = 'dead' OR status = 'cancelled'
@@ -48,6 +50,10 @@ const DUE: [&str; 2] = [due!("claim", "0"), due!("deferred", "1")];
 pub(super) fn due_within(db: &Session<'_>, within: Duration) -> Result<u64> {
     let between = [db.now().as_millis(), db.now().after(within).as_millis()];
     DUE.iter().try_fold(0, |sum, due| Ok(sum + db.first(due, between, |row| row::big(row, 0))?.unwrap_or_default()))
+}
+
+pub(super) fn has_running(db: &Session<'_>) -> Result<bool> {
+    Ok(db.first(HAS_RUNNING, [], |row| row.get(0))?.unwrap_or(false))
 }
 
 pub(super) fn counts(db: &Session<'_>) -> Result<Counts> {

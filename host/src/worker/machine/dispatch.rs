@@ -1,95 +1,99 @@
-//! What to claim, what to start, what to give back.
+//! Which jobs to claim, to start, and to give back.
 //!
-//! A slot is taken before a job is claimed for it. What is known of each type decides when to claim: a type of which the
-//! last claim took all there was is claimed again when the queue has changed, when its next job comes due, or at the
-//! regular look; one of which there may be more, as soon as there is room for it. So a slot that becomes free is used at
-//! once, whatever else is served (I14).
+//! A job is only claimed when a slot is free for it, or ahead of one if it is short. Each type has its own state: after a claim
+//! that took all due jobs of a type, the type is claimed again when the queue changes, when its next job is due, or at the
+//! regular poll. A type that may have more due jobs is claimed as soon as there is room. So a slot that becomes free is used
+//! at once, whatever else is served (I14).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::ahead::Ahead;
+use super::prefetch::Prefetch;
 use crate::queue::{Claim, Claimed, Claims, JobType, Lease, Want, WorkerName};
 
-/// A job that was claimed ahead and has not started by then is given back, so that another daemon may run it.
-pub(in crate::worker) const PATIENCE: Duration = Duration::from_millis(100);
+/// A job that was claimed ahead and has not started after this time is given back, so that another daemon can run it.
+pub(in crate::worker) const MAX_WAIT: Duration = Duration::from_millis(100);
 
-/// How long to wait after a claim that failed, at first and at most.
+/// The pause after a failed claim: the first one and the longest one. It doubles with each failure.
 const RETRY_CLAIM: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// What a pool may do now.
+/// While nothing happens, the pause between two polls grows to this multiple of `max_poll_interval`. Changes of the queue are
+/// reported by the store, which checks for them every `max_poll_interval` itself; these polls are only a safety net.
+const IDLE_POLL_FACTOR: u32 = 10;
+
+/// What a pool may run now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::worker) struct Capacity {
     /// Attempts at once.
     pub(in crate::worker) slots: usize,
-    /// The types that can be served, and how many slots each may hold.
+    /// The types that can be served, and how many slots each may use.
     pub(in crate::worker) types: BTreeMap<JobType, usize>,
-    /// How long leases hold.
+    /// The length of a lease.
     pub(in crate::worker) lease: Duration,
-    /// The shortest and the longest pause between two claims that find nothing.
+    /// `poll_interval` and `max_poll_interval`.
     pub(in crate::worker) poll: (Duration, Duration),
 }
 
-/// What happens to the pool.
+/// An event for the state machine.
 #[derive(Debug)]
 pub(in crate::worker) enum Event {
-    /// The claim with this number was answered; `None` when it failed.
+    /// The claim with this number was answered. `None`: it failed.
     Claimed(u64, Option<Claims>),
-    /// The claim with this number, which stood by, was withdrawn before anybody took it.
+    /// The parked claim with this number was withdrawn before it took any job.
     Withdrawn(u64),
-    /// A guest has ended; its slot is free.
+    /// A guest has ended. Its slot is free.
     Ended { job_type: JobType, took: Duration },
-    /// A job that was given a slot did not start; its slot is free.
+    /// A job that had a slot did not start. Its slot is free.
     NotStarted(JobType),
-    /// Somebody has written to the queue.
+    /// The queue was written to.
     Changed,
     /// Settings or plugins have changed.
     Capacity(Capacity),
-    /// Nothing more shall be claimed or started.
+    /// Claim and start nothing more.
     Stop,
 }
 
-/// What the loop has to do.
+/// What the dispatcher has to do.
 #[derive(Clone, Debug)]
 pub(in crate::worker) enum Action {
-    /// Ask the store, and report [`Event::Claimed`].
+    /// Send the claim to the store, and report [`Event::Claimed`].
     Claim(u64, Claim),
-    /// Leave the claim with the store for jobs that this process adds, and report [`Event::Claimed`] if it is taken.
-    StandBy(u64, Claim),
-    /// Take back the claim that stands by, and report [`Event::Withdrawn`] if that was not too late.
+    /// Park the claim with the store, for jobs that this process enqueues. Report [`Event::Claimed`] if it takes any.
+    Park(u64, Claim),
+    /// Withdraw the parked claim, and report [`Event::Withdrawn`] unless it has taken jobs already.
     Withdraw(u64),
     /// Start a claimed job, and report [`Event::Ended`] or [`Event::NotStarted`].
     Start(Claimed),
-    /// Give back what has not started.
+    /// Give back jobs that have not started.
     Release(Vec<Lease>),
 }
 
-/// The claim that is out; at most one.
+/// The unanswered claim. There is at most one.
 #[derive(Debug)]
 enum Pending {
     None,
     Asked { number: u64, claim: Claim, changes: u64 },
-    StandingBy { number: u64, claim: Claim, changes: u64 },
+    Parked { number: u64, claim: Claim, changes: u64 },
     Withdrawing { number: u64, claim: Claim, changes: u64 },
 }
 
-/// What the last claim showed of a type.
+/// What the last claim showed about the due jobs of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Knowledge {
-    /// There may be due jobs.
-    MayHave,
-    /// All due jobs were taken; the next comes due no earlier, unless the queue changes.
-    NothingBefore(Instant),
+enum Backlog {
+    /// There may be more.
+    MayHaveDue,
+    /// All were claimed. Unless the queue changes, the next job is not due before this instant.
+    NoneDueBefore(Instant),
 }
 
-/// One type: its jobs in slots, its jobs that wait for one, and what is known of the rest.
+/// The jobs of one type that this pool has claimed, and what is known about the others.
 #[derive(Debug)]
 struct TypeState {
-    /// Slots it may hold; 0 when it cannot be served now.
+    /// How many slots it may use. 0: the type cannot be served now.
     limit: usize,
     running: usize,
     ready: VecDeque<Ready>,
-    knowledge: Knowledge,
+    backlog: Backlog,
 }
 
 impl TypeState {
@@ -102,52 +106,52 @@ impl TypeState {
 #[derive(Debug)]
 struct Ready {
     job: Claimed,
-    /// Its place among all that were claimed.
-    place: u64,
+    /// Its position among all claimed jobs.
+    position: u64,
     since: Instant,
 }
 
-/// The state machine: [`Dispatch::take`] what happens, then [`Dispatch::act`], at the latest at [`Dispatch::wake_at`].
+/// The state machine. Pass it events by [`Dispatch::take`], then call [`Dispatch::act`], at the latest at [`Dispatch::wake_at`].
 #[derive(Debug)]
 pub(in crate::worker) struct Dispatch {
     worker: WorkerName,
     capacity: Capacity,
     types: BTreeMap<JobType, TypeState>,
-    ahead: Ahead,
+    ahead: Prefetch,
     running: usize,
     ready: usize,
     pending: Pending,
-    /// Counts claims, to tell their answers apart.
+    /// The number of claims so far. Each has its number, so that its answer can be told from others.
     claims: u64,
-    /// Counts claimed jobs.
-    places: u64,
-    /// Counts changes of the queue, to tell one that came while a claim was out.
+    /// The number of jobs claimed so far.
+    positions: u64,
+    /// The number of changes of the queue so far, to detect one that came while a claim was unanswered.
     changes: u64,
-    /// When to look although nothing has happened.
-    next_look: Instant,
+    /// When to claim although nothing has happened.
+    next_poll: Instant,
     pause: Duration,
-    /// After a claim that failed: no other one before this.
+    /// After a failed claim: no other claim before this instant.
     retry_at: Option<Instant>,
     retry_pause: Duration,
     is_stopping: bool,
 }
 
 impl Dispatch {
-    /// A pool that has claimed nothing yet; the first event makes it claim. `cores`: how many guests can compute at once.
+    /// A pool that has claimed nothing yet. `cores`: how many guests can compute at once.
     pub(in crate::worker) fn new(worker: WorkerName, capacity: Capacity, cores: usize, now: Instant) -> Self {
         let mut dispatch = Self {
             worker,
             pause: capacity.poll.0,
             capacity: Capacity { types: BTreeMap::new(), ..capacity.clone() },
             types: BTreeMap::new(),
-            ahead: Ahead::new(cores),
+            ahead: Prefetch::new(cores),
             running: 0,
             ready: 0,
             pending: Pending::None,
             claims: 0,
-            places: 0,
+            positions: 0,
             changes: 0,
-            next_look: now,
+            next_poll: now,
             retry_at: None,
             retry_pause: RETRY_CLAIM.0,
             is_stopping: false,
@@ -156,7 +160,7 @@ impl Dispatch {
         dispatch
     }
 
-    /// Takes note of what has happened. What follows from it, and from others that came with it, is [`Dispatch::act`]'s.
+    /// Records an event. [`Dispatch::act`] then decides what follows from all events since its last call.
     pub(in crate::worker) fn take(&mut self, event: Event, now: Instant) {
         match event {
             Event::Claimed(number, answer) => self.claimed(number, answer, now),
@@ -172,46 +176,50 @@ impl Dispatch {
         }
     }
 
-    /// Decides at `now` what is to be done, and adds it to `actions`.
+    /// Decides what to do at `now`, and adds it to `actions`.
     pub(in crate::worker) fn act(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if self.is_stopping {
             self.wind_down(actions);
             return;
         }
-        if now >= self.next_look {
-            self.look(now);
+        if now >= self.next_poll {
+            self.poll(now);
         }
         self.start_ready(actions);
         self.release_overdue(now, actions);
         self.claim(now, actions);
     }
 
-    /// When to act although nothing happens; `None` after a stop.
+    /// When to call [`Dispatch::act`] if no event comes before. `None` after a stop.
     pub(in crate::worker) fn wake_at(&self, now: Instant) -> Option<Instant> {
         if self.is_stopping {
             return None;
         }
-        let overdue = self.types.values().filter_map(|state| Some(state.ready.front()?.since + PATIENCE));
-        let due = self.types.values().filter_map(|state| match state.knowledge {
-            Knowledge::NothingBefore(instant) if state.limit > 0 && instant > now => Some(instant),
-            _ => None,
-        });
-        let retry = self.retry_at.into_iter();
-        overdue.chain(due).chain(retry).chain([self.next_look]).min()
+        let mut wake_at = self.retry_at.map_or(self.next_poll, |retry_at| retry_at.min(self.next_poll));
+        for state in self.types.values() {
+            if let Some(ready) = state.ready.front() {
+                wake_at = wake_at.min(ready.since + MAX_WAIT);
+            }
+            match state.backlog {
+                Backlog::NoneDueBefore(instant) if state.limit > 0 && instant > now => wake_at = wake_at.min(instant),
+                _ => {}
+            }
+        }
+        Some(wake_at)
     }
 
     /// Whether nothing is claimed or running and, as far as the last claims showed, no job that can be served is due.
     pub(in crate::worker) fn is_idle(&self, now: Instant) -> bool {
         let is_asking = matches!(self.pending, Pending::Asked { .. } | Pending::Withdrawing { .. });
-        let has_nothing_due = |state: &TypeState| match state.knowledge {
+        let has_none_due = |state: &TypeState| match state.backlog {
             _ if state.limit == 0 => true,
-            Knowledge::MayHave => false,
-            Knowledge::NothingBefore(instant) => now < instant,
+            Backlog::MayHaveDue => false,
+            Backlog::NoneDueBefore(instant) => now < instant,
         };
-        self.running == 0 && self.ready == 0 && !is_asking && self.types.values().all(has_nothing_due)
+        self.running == 0 && self.ready == 0 && !is_asking && self.types.values().all(has_none_due)
     }
 
-    /// After a stop: whether nothing is out that could still bring jobs.
+    /// Whether it was stopped and no unanswered claim can bring more jobs.
     pub(in crate::worker) fn is_wound_down(&self) -> bool {
         self.is_stopping && matches!(self.pending, Pending::None)
     }
@@ -219,7 +227,7 @@ impl Dispatch {
     fn claimed(&mut self, number: u64, answer: Option<Claims>, now: Instant) {
         let (claim, changes) = match std::mem::replace(&mut self.pending, Pending::None) {
             Pending::Asked { number: asked, claim, changes }
-            | Pending::StandingBy { number: asked, claim, changes }
+            | Pending::Parked { number: asked, claim, changes }
             | Pending::Withdrawing { number: asked, claim, changes }
                 if asked == number =>
             {
@@ -237,33 +245,33 @@ impl Dispatch {
         };
         self.retry_at = None;
         self.retry_pause = RETRY_CLAIM.0;
-        self.learn(&claim, &claims, changes == self.changes, now);
+        self.update_backlog(&claim, &claims, changes == self.changes, now);
         for job in claims.jobs {
-            self.places += 1;
+            self.positions += 1;
             self.ready += 1;
-            let place = self.places;
-            self.state(&job.job_type.clone()).ready.push_back(Ready { job, place, since: now });
+            let position = self.positions;
+            self.state(&job.job_type.clone()).ready.push_back(Ready { job, position, since: now });
         }
     }
 
-    /// Draws the conclusions from an answer. What came in while the claim was out may not be in it.
-    fn learn(&mut self, claim: &Claim, claims: &Claims, is_current: bool, now: Instant) {
+    /// Updates the backlog of the claimed types from an answer. `is_current`: the queue has not changed since the claim.
+    fn update_backlog(&mut self, claim: &Claim, claims: &Claims, is_current: bool, now: Instant) {
         let (shortest, longest) = self.capacity.poll;
         if !claims.jobs.is_empty() {
             self.pause = shortest;
-            self.next_look = self.next_look.min(now + shortest);
+            self.next_poll = self.next_poll.min(now + shortest);
         }
         if !is_current {
             return;
         }
         let are_slots_used_up = claims.jobs.len() >= claim.slots;
-        // Far enough that the regular look comes first.
-        let next_due = now + claims.next_due.unwrap_or(longest * 2);
+        // Without a next job, late enough that the regular poll comes first.
+        let next_due = now + claims.next_due.unwrap_or(longest * IDLE_POLL_FACTOR * 2);
         for want in &claim.wants {
             let taken = claims.jobs.iter().filter(|job| job.job_type == want.job_type).count();
             let is_cut_short = taken >= want.slots + want.ahead || (are_slots_used_up && taken >= want.ahead);
-            let knowledge = if is_cut_short { Knowledge::MayHave } else { Knowledge::NothingBefore(next_due) };
-            self.state(&want.job_type).knowledge = knowledge;
+            let backlog = if is_cut_short { Backlog::MayHaveDue } else { Backlog::NoneDueBefore(next_due) };
+            self.state(&want.job_type).backlog = backlog;
         }
     }
 
@@ -281,15 +289,15 @@ impl Dispatch {
 
     fn changed(&mut self) {
         self.changes += 1;
-        self.types.values_mut().for_each(|state| state.knowledge = Knowledge::MayHave);
+        self.types.values_mut().for_each(|state| state.backlog = Backlog::MayHaveDue);
     }
 
-    /// The net under all notices of changes; its pauses double while nothing is claimed.
-    fn look(&mut self, now: Instant) {
+    /// The regular poll: claims although no change was reported. Its pause doubles while nothing is claimed.
+    fn poll(&mut self, now: Instant) {
         let (shortest, longest) = self.capacity.poll;
         self.changed();
-        self.next_look = now + self.pause;
-        self.pause = (self.pause * 2).clamp(shortest, longest.max(shortest));
+        self.next_poll = now + self.pause;
+        self.pause = (self.pause * 2).clamp(shortest, (longest * IDLE_POLL_FACTOR).max(shortest));
     }
 
     fn take_capacity(&mut self, capacity: Capacity) {
@@ -307,7 +315,7 @@ impl Dispatch {
             limit: 0,
             running: 0,
             ready: VecDeque::new(),
-            knowledge: Knowledge::MayHave,
+            backlog: Backlog::MayHaveDue,
         })
     }
 
@@ -317,11 +325,11 @@ impl Dispatch {
         }
     }
 
-    /// Starts waiting jobs in the order of their claims, as long as there are slots; types at their limit are passed over.
+    /// Starts waiting jobs in the order of their claims while slots are free. Types at their limit are skipped.
     fn start_ready(&mut self, actions: &mut Vec<Action>) {
         while self.running < self.capacity.slots && self.ready > 0 {
             let startable = self.types.values_mut().filter(|state| state.running < state.limit);
-            let first = startable.filter(|state| !state.ready.is_empty()).min_by_key(|state| state.ready[0].place);
+            let first = startable.filter(|state| !state.ready.is_empty()).min_by_key(|state| state.ready[0].position);
             let Some(state) = first else { return };
             let Some(Ready { job, .. }) = state.ready.pop_front() else { return };
             state.running += 1;
@@ -331,17 +339,20 @@ impl Dispatch {
         }
     }
 
-    /// Gives back what has waited too long: the slots are taken by something longer than was measured.
+    /// Gives back jobs that have waited too long: the slots are taken by jobs that run longer than estimated.
     fn release_overdue(&mut self, now: Instant, actions: &mut Vec<Action>) {
+        if self.ready == 0 {
+            return;
+        }
         let mut leases = Vec::new();
         for (job_type, state) in &mut self.types {
             let first = leases.len();
-            while let Some(ready) = state.ready.pop_front_if(|ready| now >= ready.since + PATIENCE) {
+            while let Some(ready) = state.ready.pop_front_if(|ready| now >= ready.since + MAX_WAIT) {
                 leases.push(ready.job.lease);
             }
             if leases.len() > first {
-                self.ahead.found_no_slot(job_type);
-                state.knowledge = Knowledge::MayHave;
+                self.ahead.no_slot_in_time(job_type);
+                state.backlog = Backlog::MayHaveDue;
             }
         }
         self.ready -= leases.len();
@@ -351,7 +362,7 @@ impl Dispatch {
         }
     }
 
-    /// Claims what there may be room and jobs for; where nothing is to be found, leaves a claim for what will be added.
+    /// Claims jobs of types that may have due jobs. If there are none, parks a claim for jobs that will be enqueued.
     fn claim(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if matches!(self.pending, Pending::Asked { .. } | Pending::Withdrawing { .. }) {
             return;
@@ -360,13 +371,14 @@ impl Dispatch {
             return;
         }
         self.retry_at = None;
-        let promising = |state: &TypeState| match state.knowledge {
-            Knowledge::MayHave => true,
-            Knowledge::NothingBefore(instant) => now >= instant,
+        let promising = |state: &TypeState| match state.backlog {
+            Backlog::MayHaveDue => true,
+            Backlog::NoneDueBefore(instant) => now >= instant,
         };
-        if let Some(claim) = self.wanted(promising) {
+        let is_promising = self.types.values().any(|state| state.limit > 0 && promising(state));
+        if is_promising && let Some(claim) = self.wanted(promising) {
             match std::mem::replace(&mut self.pending, Pending::None) {
-                Pending::StandingBy { number, claim, changes } => {
+                Pending::Parked { number, claim, changes } => {
                     self.pending = Pending::Withdrawing { number, claim, changes };
                     actions.push(Action::Withdraw(number));
                 }
@@ -381,8 +393,8 @@ impl Dispatch {
             && let Some(claim) = self.wanted(|_| true)
         {
             let number = self.number();
-            self.pending = Pending::StandingBy { number, claim: claim.clone(), changes: self.changes };
-            actions.push(Action::StandBy(number, claim));
+            self.pending = Pending::Parked { number, claim: claim.clone(), changes: self.changes };
+            actions.push(Action::Park(number, claim));
         }
     }
 
@@ -391,16 +403,16 @@ impl Dispatch {
         self.claims
     }
 
-    /// Slots that are neither taken nor meant for a job that waits. One that waits for the limit of its type needs none.
+    /// Slots that are neither in use nor needed by waiting jobs. A job that waits for the limit of its type needs none.
     fn free(&self) -> usize {
         let reserved = |state: &TypeState| state.ready.len().min(state.limit.saturating_sub(state.running));
         let reserved: usize = self.types.values().map(reserved).sum();
         self.capacity.slots.saturating_sub(self.running + reserved)
     }
 
-    /// A claim of all that can be taken now of the types that `is_asked` names; `None` when that is nothing.
+    /// A claim for as many jobs as there is room for, of the types that `is_asked` selects. `None` if there is no room.
     ///
-    /// Few jobs ahead are not worth a claim of their own while enough are waiting.
+    /// To save claims, a type claims ahead only when at most half of its jobs claimed ahead are left.
     fn wanted(&self, is_asked: impl Fn(&TypeState) -> bool) -> Option<Claim> {
         let free = self.free();
         let asked = || self.types.iter().filter(|(_, state)| state.limit > 0 && is_asked(state));
@@ -419,7 +431,7 @@ impl Dispatch {
         (!wants.is_empty()).then_some(Claim { wants, slots: free, lease, worker })
     }
 
-    /// Gives back what waits, and takes back the claim that stands by.
+    /// Gives back waiting jobs and withdraws the parked claim.
     fn wind_down(&mut self, actions: &mut Vec<Action>) {
         let ready = self.types.values_mut().flat_map(|state| state.ready.drain(..));
         let leases: Vec<Lease> = ready.map(|ready| ready.job.lease).collect();
@@ -428,7 +440,7 @@ impl Dispatch {
             actions.push(Action::Release(leases));
         }
         match std::mem::replace(&mut self.pending, Pending::None) {
-            Pending::StandingBy { number, claim, changes } => {
+            Pending::Parked { number, claim, changes } => {
                 self.pending = Pending::Withdrawing { number, claim, changes };
                 actions.push(Action::Withdraw(number));
             }
@@ -449,7 +461,7 @@ mod tests {
         JobType::parse(name).unwrap()
     }
 
-    /// A pool of two slots; `types` with the slots each may hold.
+    /// A pool with two slots.
     struct Pool {
         machine: Dispatch,
         now: Instant,
@@ -474,7 +486,7 @@ mod tests {
             self.machine.take(event, self.now);
         }
 
-        /// Acts, and expects to claim and nothing else.
+        /// Acts, and expects a claim and nothing else.
         fn claims(&mut self) -> (u64, Claim) {
             match &self.act()[..] {
                 [Action::Claim(number, claim)] => (*number, claim.clone()),
@@ -482,7 +494,7 @@ mod tests {
             }
         }
 
-        /// Answers a claim with `count` jobs of a type, and returns what follows.
+        /// Answers a claim with `count` jobs of a type, and returns the next actions.
         fn answer(&mut self, number: u64, name: &str, count: usize) -> Vec<Action> {
             let jobs = (0..count).map(|_| self.job(name)).collect();
             self.take(Event::Claimed(number, Some(Claims { jobs, next_due: None })));
@@ -511,20 +523,20 @@ mod tests {
             self.machine.is_idle(self.now)
         }
 
-        /// A pool that has measured its type `short` as short, and has nothing to do.
+        /// An idle pool that has measured its type `short` as short.
         fn idle(types: &[(&str, usize)]) -> Self {
             let mut pool = Self::new(types);
             let (number, _) = pool.claims();
             assert_eq!(started(&pool.answer(number, "short", 1)), 1);
             pool.end("short", Duration::from_micros(50));
-            while !matches!(pool.machine.pending, Pending::StandingBy { .. }) {
+            while !matches!(pool.machine.pending, Pending::Parked { .. }) {
                 for action in pool.act() {
                     match action {
                         Action::Withdraw(number) => pool.take(Event::Withdrawn(number)),
                         Action::Claim(number, _) => {
                             pool.take(Event::Claimed(number, Some(Claims { jobs: vec![], next_due: None })));
                         }
-                        Action::StandBy(..) => {}
+                        Action::Park(..) => {}
                         other => panic!("{other:?}"),
                     }
                 }
@@ -532,7 +544,7 @@ mod tests {
             pool
         }
 
-        /// A change of the queue makes it claim; returns that claim.
+        /// The claim that follows a change of the queue.
         fn changed(&mut self) -> (u64, Claim) {
             self.take(Event::Changed);
             for action in self.act() {
@@ -555,12 +567,12 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_slot_is_claimed_for_at_once_though_another_type_is_short_and_idle() {
+    fn a_freed_slot_is_claimed_for_at_once_beside_an_idle_short_type() {
         let mut pool = Pool::idle(&[("short", 2), ("slow", 2)]);
         let (number, _) = pool.changed();
         let actions = pool.answer(number, "slow", 2);
         assert_eq!(started(&actions), 2);
-        // The slots are full; what is claimed ahead of the short type finds nothing.
+        // The slots are full, and a claim ahead of the short type finds nothing.
         if let Some(Action::Claim(number, claim)) = actions.last() {
             assert_eq!(want(claim, "slow"), None);
             pool.answer(*number, "short", 0);
@@ -572,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_took_all_there_was_asks_again_when_the_queue_changes_and_not_before() {
+    fn a_pool_that_claimed_all_due_jobs_claims_again_only_after_a_change() {
         let mut pool = Pool::idle(&[("short", 2)]);
         assert!(pool.act().is_empty());
         pool.now += POLL.0 / 2;
@@ -580,11 +592,11 @@ mod tests {
         let (number, claim) = pool.changed();
         assert_eq!(claim.slots, 2);
         let actions = pool.answer(number, "short", 0);
-        assert!(matches!(actions[..], [Action::StandBy(..)]), "{actions:?}");
+        assert!(matches!(actions[..], [Action::Park(..)]), "{actions:?}");
     }
 
     #[test]
-    fn a_change_that_comes_while_a_claim_is_out_is_looked_at() {
+    fn a_change_during_a_claim_causes_another_claim() {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.take(Event::Changed);
@@ -593,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_due_job_is_claimed_when_it_comes_due() {
+    fn the_next_job_is_claimed_when_it_is_due() {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.take(Event::Claimed(number, Some(Claims { jobs: vec![], next_due: Some(300 * MS) })));
@@ -613,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_wait_for_the_limit_of_their_type_leave_the_slots_to_others() {
+    fn jobs_that_wait_for_the_limit_of_their_type_leave_slots_to_other_types() {
         let mut pool = Pool::idle(&[("short", 1), ("slow", 2)]);
         let (number, _) = pool.changed();
         let actions = pool.answer(number, "short", 20);
@@ -623,12 +635,12 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_slot_in_time_is_given_back() {
+    fn jobs_that_get_no_slot_in_time_are_given_back() {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.answer(number, "short", 10);
-        assert!(pool.machine.wake_at(pool.now) <= Some(pool.now + PATIENCE));
-        pool.now += PATIENCE;
+        assert!(pool.machine.wake_at(pool.now) <= Some(pool.now + MAX_WAIT));
+        pool.now += MAX_WAIT;
         let actions = pool.act();
         let released = actions.iter().find_map(|action| match action {
             Action::Release(leases) => Some(leases.len()),
@@ -638,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_fails_is_made_again_after_a_pause() {
+    fn a_failed_claim_is_retried_after_a_pause() {
         let mut pool = Pool::new(&[("short", 2)]);
         let (number, _) = pool.claims();
         pool.take(Event::Claimed(number, None));
@@ -648,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_served_no_longer_is_not_claimed() {
+    fn a_type_that_is_no_longer_served_is_not_claimed() {
         let mut pool = Pool::idle(&[("short", 2), ("slow", 2)]);
         let types = BTreeMap::from([(job_type("slow"), 2)]);
         pool.take(Event::Capacity(Capacity { slots: 1, types, ..pool.machine.capacity.clone() }));
@@ -657,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stop_nothing_starts_and_everything_is_given_back() {
+    fn after_a_stop_nothing_starts_and_waiting_jobs_are_given_back() {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.answer(number, "short", 5);
@@ -669,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_waits_for_the_claim_that_is_out_and_gives_back_what_it_brings() {
+    fn a_stop_waits_for_the_unanswered_claim_and_gives_back_its_jobs() {
         let mut pool = Pool::idle(&[("short", 2)]);
         let (number, _) = pool.changed();
         pool.take(Event::Stop);

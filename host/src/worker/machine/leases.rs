@@ -1,14 +1,14 @@
-//! The leases this pool holds, from the claim until the end of the attempt is on record.
+//! The leases this pool holds, from the claim until the outcome of the attempt is recorded.
 //!
-//! A guest starts only on a lease that still holds by this process's own clock (I3), and not at all once the pool stops
-//! its guests (I13).
+//! A guest starts only while its lease is valid by this process's monotonic clock (I3), and not at all after the pool has
+//! stopped its guests (I13).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::queue::{JobRef, Lease};
 
-/// All leases, each with what runs on it: `G` is the hold on a running guest.
+/// All leases and the guests that run under them. `G` is a handle to a running guest.
 #[derive(Debug)]
 pub(in crate::worker) struct Leases<G> {
     held: BTreeMap<(JobRef, i64), Held<G>>,
@@ -18,29 +18,29 @@ pub(in crate::worker) struct Leases<G> {
 #[derive(Debug)]
 struct Held<G> {
     lease: Lease,
-    /// Until when it holds at least, as this process sees it.
+    /// Until when it is valid at least, by this process's clock.
     until: Instant,
-    stage: Stage<G>,
+    state: LeaseState<G>,
 }
 
 #[derive(Debug)]
-enum Stage<G> {
-    /// Claimed; no guest yet.
+enum LeaseState<G> {
+    /// The guest has not started.
     Ready,
-    /// Its guest runs, or has run and its end is being written.
+    /// The guest runs, or it has ended and its outcome is being recorded.
     Running(G),
-    /// No guest yet, and none shall start: the lease no longer holds.
-    StaleLease,
+    /// The guest has not started and must not: the lease is no longer valid.
+    Stale,
 }
 
 /// Whether a guest may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Start {
-    /// It may, and counts as running from now on.
+    /// Yes. It counts as running from now on.
     Go,
-    /// The lease has been taken over or its job cancelled: there is nothing to give back.
+    /// No: the lease was taken over or the job cancelled. There is nothing to give back.
     Lost,
-    /// The lease ran out or the pool has stopped: the job is to be given back.
+    /// No: the lease expired or the pool has stopped its guests. The job must be given back.
     TooLate,
 }
 
@@ -51,34 +51,34 @@ impl<G> Default for Leases<G> {
 }
 
 impl<G: Clone> Leases<G> {
-    /// A claim that was asked for at `asked` has brought `lease`, which holds for `length`. Returns the guest of an earlier
-    /// attempt of the same job that still runs here: the job was cancelled and retried, and that guest must end now.
+    /// Adds a lease that is valid for `length` from `asked`, the instant of the claim. Returns the guest of an earlier attempt
+    /// of the same job that still runs here: the job was cancelled and retried, so that guest must be stopped.
     pub(in crate::worker) fn add(&mut self, lease: &Lease, asked: Instant, length: Duration) -> Option<G> {
-        let held = Held { lease: lease.clone(), until: asked + length, stage: Stage::Ready };
+        let held = Held { lease: lease.clone(), until: asked + length, state: LeaseState::Ready };
         self.held.insert(key(lease), held);
         let earlier = self.held.range((lease.job, i64::MIN)..key(lease));
-        earlier.into_iter().find_map(|(_, held)| match &held.stage {
-            Stage::Running(guest) => Some(guest.clone()),
-            Stage::Ready | Stage::StaleLease => None,
+        earlier.into_iter().find_map(|(_, held)| match &held.state {
+            LeaseState::Running(guest) => Some(guest.clone()),
+            LeaseState::Ready | LeaseState::Stale => None,
         })
     }
 
-    /// The guest of `lease` wants to start at `now`.
+    /// Decides whether the guest of `lease` may start at `now`.
     pub(in crate::worker) fn start(&mut self, lease: &Lease, guest: &G, now: Instant) -> Start {
         match self.held.get_mut(&key(lease)) {
-            Some(Held { stage: Stage::StaleLease, .. }) | None => Start::Lost,
+            Some(Held { state: LeaseState::Stale, .. }) | None => Start::Lost,
             Some(held) if self.is_closed || now >= held.until => {
-                held.stage = Stage::StaleLease;
+                held.state = LeaseState::Stale;
                 Start::TooLate
             }
             Some(held) => {
-                held.stage = Stage::Running(guest.clone());
+                held.state = LeaseState::Running(guest.clone());
                 Start::Go
             }
         }
     }
 
-    /// A renewal of `leases` by `length` that was asked for at `asked` has been committed.
+    /// `leases` were renewed for `length` from `asked`, the instant of the request.
     pub(in crate::worker) fn renewed(&mut self, leases: &[Lease], asked: Instant, length: Duration) {
         for lease in leases {
             if let Some(held) = self.held.get_mut(&key(lease)) {
@@ -87,39 +87,39 @@ impl<G: Clone> Leases<G> {
         }
     }
 
-    /// The lease no longer holds. Returns the guest that runs on it.
+    /// The lease is no longer valid. Returns the guest that runs under it.
     pub(in crate::worker) fn lost(&mut self, lease: &Lease) -> Option<G> {
         let held = self.held.get_mut(&key(lease))?;
-        match &held.stage {
-            Stage::Running(guest) => Some(guest.clone()),
-            Stage::Ready | Stage::StaleLease => {
-                held.stage = Stage::StaleLease;
+        match &held.state {
+            LeaseState::Running(guest) => Some(guest.clone()),
+            LeaseState::Ready | LeaseState::Stale => {
+                held.state = LeaseState::Stale;
                 None
             }
         }
     }
 
-    /// Its end is on record, or it was given back.
+    /// The outcome is recorded, or the lease was given back.
     pub(in crate::worker) fn remove(&mut self, lease: &Lease) {
         self.held.remove(&key(lease));
     }
 
-    /// No guest starts from here on. Returns those that run.
+    /// No guest may start from now on. Returns the running guests.
     pub(in crate::worker) fn close(&mut self) -> Vec<G> {
         self.is_closed = true;
         self.running().map(|(_, guest)| guest.clone()).collect()
     }
 
-    /// Every lease.
+    /// All leases.
     pub(in crate::worker) fn all(&self) -> Vec<Lease> {
         self.held.values().map(|held| held.lease.clone()).collect()
     }
 
-    /// The guests that run, each with its lease.
+    /// The running guests with their leases.
     pub(in crate::worker) fn running(&self) -> impl Iterator<Item = (&Lease, &G)> {
-        self.held.values().filter_map(|held| match &held.stage {
-            Stage::Running(guest) => Some((&held.lease, guest)),
-            Stage::Ready | Stage::StaleLease => None,
+        self.held.values().filter_map(|held| match &held.state {
+            LeaseState::Running(guest) => Some((&held.lease, guest)),
+            LeaseState::Ready | LeaseState::Stale => None,
         })
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_starts_only_while_its_lease_holds() {
+    fn a_guest_starts_only_while_its_lease_is_valid() {
         let now = Instant::now();
         assert_eq!(held(now).start(&lease(1, 1), &"guest", now + LENGTH / 2), Start::Go);
         assert_eq!(held(now).start(&lease(1, 1), &"guest", now + LENGTH), Start::TooLate);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn no_guest_starts_on_a_lease_that_was_taken_over() {
+    fn no_guest_starts_under_a_lease_that_was_taken_over() {
         let now = Instant::now();
         let mut leases = held(now);
         assert_eq!(leases.lost(&lease(1, 1)), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn no_guest_starts_once_they_are_stopped() {
+    fn no_guest_starts_after_guests_were_stopped() {
         let now = Instant::now();
         let mut leases = held(now);
         leases.add(&lease(2, 1), now, LENGTH);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_attempt_of_a_job_ends_the_one_that_still_runs_here() {
+    fn a_new_attempt_of_a_job_stops_the_one_that_still_runs_here() {
         let now = Instant::now();
         let mut leases = held(now);
         leases.start(&lease(1, 1), &"old", now);

@@ -1,52 +1,53 @@
-//! How a pool stops: running attempts get their grace, then they are stopped, and what cannot be recorded in time is left.
+//! How a pool stops: running attempts may continue for the grace period, then they are stopped, and their outcomes are
+//! recorded while time is left.
 //!
-//! The whole takes the grace plus one second at most (I13). That second is divided here; what is left of it is a reserve
-//! for a slow machine.
+//! All of it takes at most the grace period plus one second (I13). The constants below divide that second; the rest is a
+//! reserve for slow machines.
 
 use std::time::{Duration, Instant};
 
-/// After the grace: for recording the attempts that were stopped.
+/// After the grace period: the time for recording the attempts that were stopped.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
-/// After that: for taking back what this daemon said about itself.
+/// After that: the time for removing the daemon's status from the database.
 pub(in crate::worker) const SIGN_OFF: Duration = Duration::from_millis(150);
 
-/// What happens while a pool stops.
+/// An event during shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Event {
-    /// Every attempt is on record.
+    /// The outcome of every attempt is recorded.
     AllEnded,
-    /// Somebody asks to stop at once.
+    /// A request to stop at once, without waiting for the grace period.
     Hurry,
-    /// Time has passed.
+    /// The instant of [`Shutdown::wake_at`] has come.
     Tick,
 }
 
-/// What is to be done.
+/// What the caller does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Action {
-    /// Go on waiting.
+    /// Keep waiting.
     Wait,
-    /// Stop all guests, and wait on.
+    /// Stop all guests and keep waiting.
     StopGuests,
-    /// Wait no longer.
+    /// Stop waiting.
     Leave,
 }
 
 /// The state machine.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::worker) enum Shutdown {
-    /// Running attempts may end by themselves until then.
+    /// Running attempts may end by themselves.
     Draining {
-        /// The end of the grace.
+        /// The end of the grace period.
         until: Instant,
     },
-    /// Guests have been stopped; their ends are being recorded until then.
+    /// Guests were stopped, and their outcomes are being recorded.
     Recording {
-        /// The end of patience.
+        /// When to stop waiting for that.
         until: Instant,
     },
-    /// Nothing is waited for any more.
+    /// Done.
     Over,
 }
 
@@ -55,7 +56,7 @@ impl Shutdown {
         Self::Draining { until: now + grace }
     }
 
-    /// When to send a tick; `None` once it is over.
+    /// When to send [`Event::Tick`], or `None` once shutdown is over.
     pub(in crate::worker) fn wake_at(&self) -> Option<Instant> {
         match self {
             Self::Draining { until } | Self::Recording { until } => Some(*until),
@@ -90,7 +91,7 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(25);
 
     #[test]
-    fn attempts_that_end_in_their_grace_are_not_stopped() {
+    fn attempts_that_end_within_the_grace_period_are_not_stopped() {
         let start = Instant::now();
         let mut shutdown = Shutdown::begin(GRACE, start);
         assert_eq!(shutdown.on(Event::Tick, start + GRACE / 2), Action::Wait);
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_guests_do_it_is_over_within_the_grace_and_a_second() {
+    fn shutdown_takes_at_most_the_grace_period_plus_a_second() {
         let start = Instant::now();
         let mut shutdown = Shutdown::begin(GRACE, start);
         assert_eq!(shutdown.on(Event::Tick, start + GRACE), Action::StopGuests);

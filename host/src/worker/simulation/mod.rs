@@ -1,7 +1,7 @@
-//! The worker's machines, simulated: several daemons on one store in memory, with a fake clock, crashes, stalls, clock jumps
-//! and lost answers, as a seed has it. After each step the invariants must hold.
+//! A simulation of the worker: several daemons on one store in memory, with a fake clock, crashes, freezes, clock jumps and
+//! lost answers, generated from a seed. The invariants are checked after each step.
 //!
-//! `JOBQ_SIMULATION=10000..60000` runs other seeds; `JOBQ_SIMULATION=4711` one, and prints what happens.
+//! `JOBQ_SIMULATION=10000..60000` runs other seeds; `JOBQ_SIMULATION=4711` runs one and prints its events.
 
 mod daemon;
 mod script;
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use self::script::{Script, shrink};
 use self::world::World;
 
-/// Histories of every test run.
+/// The number of histories in a test run.
 const HISTORIES: u64 = 10_000;
 
 #[test]
 fn every_history_keeps_the_invariants() {
-    let asked = std::env::var("JOBQ_SIMULATION").unwrap_or_else(|_| format!("0..{HISTORIES}"));
-    let seeds = range(&asked);
+    let requested = std::env::var("JOBQ_SIMULATION").unwrap_or_else(|_| format!("0..{HISTORIES}"));
+    let seeds = range(&requested);
     let next = AtomicU64::new(seeds.start);
     let steps = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
@@ -54,15 +54,15 @@ fn report(script: &Script, violation: &str) -> String {
     let inputs: Vec<String> = small.inputs.iter().map(|(at, input)| format!("  at {at:?}: {input:?}")).collect();
     let Script { seed, slots, poll, .. } = small;
     format!(
-        "seed {seed}: {violation}\nthe shortest script that fails so: slots {slots:?}, poll {poll:?},\n{}\n{last}",
+        "seed {seed}: {violation}\nthe shortest script that fails in the same way: slots {slots:?}, poll {poll:?},\n{}\n{last}",
         inputs.join("\n")
     )
 }
 
-fn range(asked: &str) -> Range<u64> {
+fn range(requested: &str) -> Range<u64> {
     let number = |text: &str| text.parse().expect("JOBQ_SIMULATION is a seed or a range of seeds such as 0..1000");
-    match asked.split_once("..") {
+    match requested.split_once("..") {
         Some((from, to)) => number(from)..number(to),
-        None => number(asked)..number(asked) + 1,
+        None => number(requested)..number(requested) + 1,
     }
 }

@@ -1,10 +1,11 @@
-//! What is done to the daemons of one history: a script, made from a seed, that can be cut down to what makes it fail.
+//! The script of one history: what happens to its daemons. It is generated from a seed, and can be reduced to the inputs
+//! that make it fail.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// The job types there are, each with a character of its own.
+/// The job types.
 pub(super) const TYPES: [Kind; 4] = [
     Kind { name: "short", limit: None, micros: 20..200 },
     Kind { name: "slow", limit: None, micros: 50_000..800_000 },
@@ -15,51 +16,51 @@ pub(super) const TYPES: [Kind; 4] = [
 /// How jobs of one type behave.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// Slots it may hold; `None`: all.
+    /// How many slots it may use. `None`: all.
     pub(super) limit: Option<usize>,
     /// How long its guests run, in microseconds.
     pub(super) micros: std::ops::Range<u64>,
 }
 
-/// A history: who takes part, and what happens to them.
+/// A history: its daemons and their inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) seed: u64,
     /// The slots of each daemon.
     pub(super) slots: Vec<usize>,
-    /// How often daemons look without a notice.
+    /// `poll_interval` and `max_poll_interval` of the daemons.
     pub(super) poll: (Duration, Duration),
     pub(super) inputs: Vec<(Duration, Input)>,
 }
 
-/// One thing that happens.
+/// One input.
 #[derive(Clone, Debug)]
 pub(super) enum Input {
-    /// Jobs are added: by a foreign program, or in the process of a daemon.
+    /// Jobs are enqueued, by another program or in the process of a daemon.
     Enqueue { via: Option<usize>, jobs: Vec<Job> },
-    /// A job, counted from the newest, is cancelled, and perhaps retried at once.
+    /// A job, counted from the newest, is cancelled and perhaps retried at once.
     Cancel { nth: usize, retry: bool },
     /// A daemon is killed and started again.
     Kill { daemon: usize, down: Duration },
-    /// A daemon stops in an orderly way, with this grace, and is started again.
+    /// A daemon shuts down with this grace period, and is started again.
     Stop { daemon: usize, grace: Duration, down: Duration },
-    /// A daemon's process stands still.
+    /// A daemon is frozen.
     Freeze { daemon: usize, pause: Duration },
-    /// The wall clock of the machine is set.
+    /// The wall clock is set.
     SetClock { by: i64 },
-    /// Another program holds the database.
+    /// Another program locks the database.
     Lock { pause: Duration },
-    /// Every call fails.
+    /// Every call to the store fails.
     Fail { pause: Duration },
-    /// Some answers are lost after their commit.
+    /// Some answers of the store are lost after their commit.
     LoseAnswers { pause: Duration },
-    /// A daemon serves a type no longer, and again after a while.
+    /// A daemon stops serving a type for a while.
     Unserve { daemon: usize, kind: usize, pause: Duration },
-    /// A daemon gets other slots.
+    /// The number of slots of a daemon changes.
     Resize { daemon: usize, slots: usize },
 }
 
-/// A job to be added.
+/// A job to enqueue.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) kind: usize,
@@ -69,15 +70,15 @@ pub(super) struct Job {
 }
 
 impl Script {
-    /// The history that belongs to `seed`.
+    /// The history for `seed`.
     pub(super) fn of(seed: u64) -> Self {
         let rng = &mut Rng::with_seed(seed);
         let slots: Vec<usize> = (0..rng.usize(1..=3)).map(|_| rng.usize(1..=6)).collect();
         let length = rng.u64(2_000..20_000);
-        let calm = rng.bool();
+        let is_calm = rng.bool();
         let count = rng.usize(4..24);
         let mut inputs: Vec<(Duration, Input)> = (0..count)
-            .map(|_| (Duration::from_micros(rng.u64(0..length * 1_000)), input(rng, slots.len(), calm)))
+            .map(|_| (Duration::from_micros(rng.u64(0..length * 1_000)), input(rng, slots.len(), is_calm)))
             .collect();
         inputs.sort_by_key(|(at, _)| *at);
         let poll = Duration::from_millis([50, 1_000, 10_000][rng.usize(0..3)]);
@@ -85,10 +86,10 @@ impl Script {
     }
 }
 
-fn input(rng: &mut Rng, daemons: usize, calm: bool) -> Input {
+fn input(rng: &mut Rng, daemons: usize, is_calm: bool) -> Input {
     let daemon = rng.usize(0..daemons);
     let millis = |rng: &mut Rng, most: u64| Duration::from_millis(rng.u64(1..=most));
-    match rng.u32(if calm { 0..62 } else { 0..100 }) {
+    match rng.u32(if is_calm { 0..62 } else { 0..100 }) {
         0..55 => Input::Enqueue { via: rng.bool().then_some(daemon), jobs: jobs(rng) },
         55..58 => Input::Cancel { nth: rng.usize(0..20), retry: rng.bool() },
         58..60 => Input::Unserve { daemon, kind: rng.usize(0..TYPES.len()), pause: millis(rng, 3_000) },
@@ -116,7 +117,7 @@ fn jobs(rng: &mut Rng) -> Vec<Job> {
     (0..count).map(|_| job(rng)).collect()
 }
 
-/// The shortest part of `script` that `fails` in the same way: inputs are left out as long as it goes on failing.
+/// Removes inputs from `script` as long as it still `fails`.
 pub(super) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script {
     let mut best = script.clone();
     let mut chunk = best.inputs.len().div_ceil(2);

@@ -1,4 +1,4 @@
-//! The world of one history: the clock, the store and what fails, and the order of events.
+//! The environment of one history: the clock, the store and its failures, and the event queue.
 
 mod checks;
 
@@ -10,31 +10,34 @@ use fastrand::Rng;
 
 use super::daemon::{Daemon, Guest, Key, LEASE, Stopping, job_type, key};
 use super::script::{Input, Job, Script, TYPES};
-use crate::queue::memory::{Gone, Table};
+use crate::queue::memory::{LostAttempts, Table};
 use crate::queue::{
-    self, AttemptRecord, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload, Receipt, Recorded,
-    Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
+    self, AttemptRecord, AttemptWrite, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload,
+    Receipt, Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
 use crate::sandbox::GuestOutcome as End;
 use crate::worker::attempt::{Verdict, decide};
 use crate::worker::machine::dispatch::{Action, Dispatch, Event};
 use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
-use crate::worker::{Rule, reaper};
+use crate::worker::{JobTypeOptions, reaper};
 
-/// A free slot and a due job that it may take must not stand beside each other for longer.
-const LOOK: Duration = Duration::from_millis(160);
+/// How long a slot may stay free while a due job could use it.
+const MAX_IDLE_SLOT: Duration = Duration::from_millis(160);
 
-/// How long after a trouble of the store nobody is blamed for being slow.
+/// How long the jobs of a dead daemon may wait until another daemon rescues them.
+const MAX_RESCUE_DELAY: Duration = Duration::from_secs(1);
+
+/// How long after a failure the checks of delays are suspended.
 const RECOVERY: Duration = Duration::from_secs(6);
 
-/// How long after the end of a script every job must have ended.
+/// How long after the end of the script every job must have ended.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long a guest that hangs may run.
+/// The timeout of a guest that hangs.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A history that takes more has a loop that does nothing.
+/// A history with more steps than this is in an endless loop.
 const MOST_STEPS: u64 = 60_000;
 
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
@@ -44,41 +47,42 @@ enum Call {
     Claim(u64, Claim),
     Renew(Vec<Lease>),
     StaleLease(Vec<Lease>),
-    /// Whether expired leases are judged too.
+    /// Whether expired leases are rescued too.
     Rescue(bool),
     End(Box<Claimed>, Verdict),
     Release(Vec<Lease>),
 }
 
-/// The store's answer; `None` where the call failed.
+/// The answer to a call. `None`: it failed.
 enum Answer {
     Claim(u64, Instant, Option<Claims>),
     Renew(Instant, Vec<Lease>, Option<Vec<StaleLease>>),
     StaleLease(Option<Vec<StaleLease>>),
-    Rescue(Option<usize>),
+    /// How many jobs were rescued, and whether any job runs now.
+    Rescue(Option<(usize, bool)>),
     End(Box<Claimed>, Verdict, bool),
     Release(Vec<Lease>, bool),
 }
 
-enum What {
+enum WorldEvent {
     Input(usize),
-    /// Trouble of the store, or the script, is over.
-    Heal,
+    /// The script is over: everything must recover from here on.
+    Recover,
     Check,
     Restart(usize),
-    Serve(usize, usize),
-    Of(usize, u32, Own),
+    ServedTypes(usize, usize),
+    Of(usize, u32, ProcessEvent),
 }
 
-/// What happens within a process; forgotten when it dies.
-enum Own {
+/// An event within a process. It is dropped if the process has died.
+enum ProcessEvent {
     Notice,
     Wake,
     Beat,
-    /// The store takes a call that was made at this instant.
-    Call(Instant, Call),
-    Answer(Answer),
-    /// The task of an attempt is polled for the first time.
+    /// The store executes a call that was made at this instant.
+    Call(Instant, Box<Call>),
+    Answer(Box<Answer>),
+    /// The task of an attempt runs for the first time.
     FirstPoll(Box<Claimed>),
     GuestEnds(Key),
     StopGuest(Key),
@@ -88,7 +92,7 @@ enum Own {
 struct Scheduled {
     at: Duration,
     number: u64,
-    what: What,
+    what: WorldEvent,
 }
 
 impl PartialEq for Scheduled {
@@ -108,54 +112,61 @@ impl Ord for Scheduled {
     }
 }
 
-/// One history under way.
+/// A running history.
 pub(super) struct World<'s> {
     script: &'s Script,
     rng: Rng,
     base: Instant,
     now: Duration,
-    /// How far the wall clock is from the right time, in milliseconds, and the furthest it has been.
+    /// The offset of the wall clock in milliseconds, and the largest so far.
     clock: (i64, i64),
     events: BinaryHeap<Reverse<Scheduled>>,
     number: u64,
     table: Table,
     policies: RetryPolicies,
-    rule: Rule,
+    type_options: JobTypeOptions,
     ids: Vec<Id>,
     daemons: Vec<Option<Daemon>>,
-    /// Counts the lives of each daemon.
+    /// How often each daemon was started or ended.
     lives: Vec<u32>,
-    /// The start notes of processes that died and were not reaped.
-    graves: BTreeMap<WorkerName, BTreeSet<Key>>,
+    /// Processes that died and whose jobs were not rescued yet.
+    dead_workers: BTreeMap<WorkerName, DeadWorker>,
     /// Every guest that ever started.
     started: BTreeSet<Key>,
     locked_until: Duration,
     failing_until: Duration,
     losing_until: Duration,
     trouble_until: Duration,
-    /// The same of what keeps daemons from renewing.
+    /// The end of the last failure that keeps daemons from renewing leases.
     stalled_until: Duration,
     clock_set_at: Option<Instant>,
-    /// Jobs that a daemon has leased without hearing of it.
+    /// Jobs that a daemon has claimed without receiving the answer.
     orphans: BTreeSet<Id>,
     verbose: bool,
+}
+
+/// What a process left behind when it died.
+struct DeadWorker {
+    /// Its start notes.
+    notes: BTreeSet<Key>,
+    died_at: Duration,
 }
 
 type Check = Result<(), String>;
 
 impl<'s> World<'s> {
-    /// Runs a script to its end and tells how many steps that took.
+    /// Runs a script to its end and returns the number of steps.
     pub(super) fn run(script: &'s Script, verbose: bool) -> Result<u64, String> {
         let mut world = Self::new(script, verbose);
         for daemon in 0..script.slots.len() {
             world.start(daemon);
         }
         for (number, (at, _)) in script.inputs.iter().enumerate() {
-            world.schedule(*at, What::Input(number));
+            world.schedule(*at, WorldEvent::Input(number));
         }
         let end = script.inputs.last().map_or(Duration::ZERO, |(at, _)| *at) + Duration::from_secs(1);
-        world.schedule(end, What::Heal);
-        world.schedule(Duration::from_millis(40), What::Check);
+        world.schedule(end, WorldEvent::Recover);
+        world.schedule(Duration::from_millis(40), WorldEvent::Check);
         let mut steps = 0;
         while let Some(Reverse(Scheduled { at, what, .. })) = world.events.pop() {
             world.now = world.now.max(at);
@@ -169,12 +180,12 @@ impl<'s> World<'s> {
             }
             if world.now > end + PATIENCE {
                 return Err(format!(
-                    "starved: after {PATIENCE:?} of peace not every job has ended: {}",
+                    "starved: {PATIENCE:?} after the end of the script, not every job has ended: {}",
                     world.unfinished()
                 ));
             }
         }
-        Err("starved: nothing happens any more".into())
+        Err("starved: no event is left".into())
     }
 
     fn new(script: &'s Script, verbose: bool) -> Self {
@@ -190,11 +201,11 @@ impl<'s> World<'s> {
             number: 0,
             table: Table::default(),
             policies: RetryPolicies { default: policy.clone(), ..RetryPolicies::default() },
-            rule: Rule { policy, ..Rule::default() },
+            type_options: JobTypeOptions { policy, ..JobTypeOptions::default() },
             ids: Vec::new(),
             daemons: script.slots.iter().map(|_| None).collect(),
             lives: vec![0; script.slots.len()],
-            graves: BTreeMap::new(),
+            dead_workers: BTreeMap::new(),
             started: BTreeSet::new(),
             locked_until: Duration::ZERO,
             failing_until: Duration::ZERO,
@@ -229,59 +240,59 @@ impl<'s> World<'s> {
         Duration::from_nanos(u64::from(self.now.subsec_nanos() % 1_000_000))
     }
 
-    fn schedule(&mut self, at: Duration, what: What) {
+    fn schedule(&mut self, at: Duration, what: WorldEvent) {
         self.number += 1;
         self.events.push(Reverse(Scheduled { at, number: self.number, what }));
     }
 
-    fn own(&mut self, daemon: usize, delay: Duration, own: Own) {
-        self.schedule(self.now + delay, What::Of(daemon, self.lives[daemon], own));
+    fn schedule_in(&mut self, daemon: usize, delay: Duration, own: ProcessEvent) {
+        self.schedule(self.now + delay, WorldEvent::Of(daemon, self.lives[daemon], own));
     }
 
     fn micros(&mut self, range: std::ops::Range<u64>) -> Duration {
         Duration::from_micros(self.rng.u64(range))
     }
 
-    fn say(&self, text: impl FnOnce() -> String) {
+    fn trace(&self, text: impl FnOnce() -> String) {
         if self.verbose {
             println!("{:>12.6} {}", self.now.as_secs_f64(), text());
         }
     }
 
-    // What happens.
+    // Events.
 
-    fn step(&mut self, what: What) -> Check {
+    fn step(&mut self, what: WorldEvent) -> Check {
         match what {
-            What::Input(number) => {
+            WorldEvent::Input(number) => {
                 let input = self.script.inputs[number].1.clone();
-                self.say(|| format!("{input:?}"));
+                self.trace(|| format!("{input:?}"));
                 self.input(input);
                 Ok(())
             }
-            What::Heal => {
-                self.heal();
+            WorldEvent::Recover => {
+                self.recover();
                 Ok(())
             }
-            What::Check => self.check(),
-            What::Restart(daemon) => {
+            WorldEvent::Check => self.check(),
+            WorldEvent::Restart(daemon) => {
                 if self.daemons[daemon].is_none() {
                     self.start(daemon);
                 }
                 Ok(())
             }
-            What::Serve(daemon, kind) => {
+            WorldEvent::ServedTypes(daemon, kind) => {
                 self.serve(daemon, kind, true);
                 Ok(())
             }
-            What::Of(daemon, life, own) => {
+            WorldEvent::Of(daemon, life, own) => {
                 let Some(process) = self.daemons[daemon].as_mut().filter(|_| life == self.lives[daemon]) else {
                     return Ok(());
                 };
                 if let Some(until) = process.frozen_until.filter(|until| *until > self.now) {
-                    self.schedule(until, What::Of(daemon, life, own));
+                    self.schedule(until, WorldEvent::Of(daemon, life, own));
                     return Ok(());
                 }
-                self.happens(daemon, own)
+                self.process_event(daemon, own)
             }
         }
     }
@@ -304,7 +315,7 @@ impl<'s> World<'s> {
             Input::LoseAnswers { pause } => self.trouble(pause, |world, until| world.losing_until = until),
             Input::Unserve { daemon, kind, pause } => {
                 self.serve(daemon, kind, false);
-                self.schedule(self.now + pause, What::Serve(daemon, kind));
+                self.schedule(self.now + pause, WorldEvent::ServedTypes(daemon, kind));
             }
             Input::Resize { daemon, slots } => self.resize(daemon, slots),
         }
@@ -317,8 +328,8 @@ impl<'s> World<'s> {
         self.stalled_until = self.stalled_until.max(until);
     }
 
-    /// Sees to it that all jobs can come to their end: every daemon runs, and the clock is past every instant it has shown.
-    fn heal(&mut self) {
+    /// Makes sure that all jobs can end: starts every daemon and sets the clock past every instant so far.
+    fn recover(&mut self) {
         self.set_clock(self.clock.1);
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_none() {
@@ -330,7 +341,7 @@ impl<'s> World<'s> {
     fn set_clock(&mut self, offset: i64) {
         self.clock = (offset, self.clock.1.max(offset));
         self.clock_set_at = Some(self.instant());
-        // Leases of before may be over at once, or seem to hold for long: neither is a fault of the daemons.
+        // Earlier leases may expire at once or far too late, which is not the daemons' fault.
         self.trouble_until = self.trouble_until.max(self.now + LEASE);
     }
 
@@ -339,9 +350,9 @@ impl<'s> World<'s> {
         let new: Vec<NewJob> = jobs.iter().map(|job| self.new_job(job)).collect();
         self.table.enqueue(new, now).expect("new ids");
         if let Some(daemon) = via {
-            self.take_standing(daemon);
+            self.take_parked_claim(daemon);
         }
-        self.tell_all();
+        self.notify_all();
     }
 
     fn new_job(&mut self, job: &Job) -> NewJob {
@@ -360,26 +371,26 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Jobs that are added in the process of a daemon are claimed by what stands by there, in the same transaction.
-    fn take_standing(&mut self, daemon: usize) {
+    /// Jobs enqueued in the process of a daemon are claimed by its parked claim in the same transaction.
+    fn take_parked_claim(&mut self, daemon: usize) {
         let now = self.now;
         let Some(process) = &mut self.daemons[daemon] else { return };
         if process.frozen_until.is_some_and(|until| until > now) {
             return;
         }
-        let Some((number, claim)) = process.standing.take() else { return };
+        let Some((number, claim)) = process.parked.take() else { return };
         let claims = self.table.claim(&claim, self.timestamp());
         let delay = self.micros(20..5_000);
         let answer = Answer::Claim(number, self.instant(), Some(claims));
-        self.own(daemon, delay, Own::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
     }
 
-    /// Everybody notices a change of the queue, a little later.
-    fn tell_all(&mut self) {
+    /// Every daemon notices a change of the queue a little later.
+    fn notify_all(&mut self) {
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_some() {
                 let delay = self.micros(50..20_000);
-                self.own(daemon, delay, Own::Notice);
+                self.schedule_in(daemon, delay, ProcessEvent::Notice);
             }
         }
     }
@@ -391,26 +402,26 @@ impl<'s> World<'s> {
         if retry {
             self.table.retry(&id, &self.policies, now);
         }
-        self.tell_all();
+        self.notify_all();
     }
 
     fn start(&mut self, daemon: usize) {
         self.lives[daemon] += 1;
         let name = format!("daemon-{daemon}-{}", self.lives[daemon]);
         let (slots, wall, now) = (self.script.slots[daemon], self.system_time(), self.instant());
-        self.say(|| format!("{name} starts"));
+        self.trace(|| format!("{name} starts"));
         let mut process = Daemon::new(name, self.script, slots, wall, now);
-        process.busy_at = self.now;
+        (process.started_at, process.busy_since) = (self.now, self.now);
         self.daemons[daemon] = Some(process);
-        self.own(daemon, Duration::ZERO, Own::Wake);
+        self.schedule_in(daemon, Duration::ZERO, ProcessEvent::Wake);
         self.call(daemon, Call::Rescue(false));
     }
 
     fn kill(&mut self, daemon: usize, down: Duration) {
         let Some(process) = self.daemons[daemon].take() else { return };
         self.lives[daemon] += 1;
-        self.graves.insert(process.name, process.notes);
-        self.schedule(self.now + down, What::Restart(daemon));
+        self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
+        self.schedule(self.now + down, WorldEvent::Restart(daemon));
     }
 
     fn stop(&mut self, daemon: usize, grace: Duration, down: Duration) {
@@ -421,9 +432,9 @@ impl<'s> World<'s> {
         }
         let machine = Shutdown::begin(grace, now);
         process.stopping = Some(Stopping { machine, since, grace, down, has_closed: false });
-        process.dispatch.take(Event::Stop, now);
+        process.take(Event::Stop, now);
         self.act(daemon);
-        self.own(daemon, grace, Own::StopTick);
+        self.schedule_in(daemon, grace, ProcessEvent::StopTick);
     }
 
     fn serve(&mut self, daemon: usize, kind: usize, is_served: bool) {
@@ -434,8 +445,8 @@ impl<'s> World<'s> {
             true => _ = process.capacity.types.insert(name, TYPES[kind].limit.unwrap_or(process.capacity.slots)),
             false => _ = process.capacity.types.remove(&name),
         }
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
-        process.busy_at = self.now;
+        process.take(Event::Capacity(process.capacity.clone()), now);
+        process.busy_since = self.now;
         self.act(daemon);
     }
 
@@ -443,50 +454,55 @@ impl<'s> World<'s> {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return };
         process.capacity.slots = slots;
-        process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
+        process.take(Event::Capacity(process.capacity.clone()), now);
         self.act(daemon);
     }
 
     // Within a process.
 
-    fn happens(&mut self, daemon: usize, own: Own) -> Check {
+    fn process_event(&mut self, daemon: usize, own: ProcessEvent) -> Check {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
         match own {
-            Own::Notice => process.dispatch.take(Event::Changed, now),
-            Own::Wake => process.next_wake = None,
-            Own::Beat => self.beat(daemon),
-            Own::Call(asked, call) => return self.execute(daemon, asked, call),
-            Own::Answer(answer) => return self.answered(daemon, answer),
-            Own::FirstPoll(job) => self.first_poll(daemon, *job)?,
-            Own::GuestEnds(key) => self.guest_ends(daemon, key, None),
-            Own::StopGuest(key) => self.stop_guest(daemon, key),
-            Own::StopTick => return self.stop_event(daemon, StopEvent::Tick),
+            ProcessEvent::Notice => {
+                process.take(Event::Changed, now);
+                self.end_idle_pause(daemon);
+            }
+            ProcessEvent::Wake => (process.next_wake, process.must_act) = (None, true),
+            ProcessEvent::Beat if process.next_beat.is_some_and(|next| next <= self.now) => self.beat(daemon),
+            ProcessEvent::Beat => return Ok(()),
+            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, *call),
+            ProcessEvent::Answer(answer) => return self.answered(daemon, *answer),
+            ProcessEvent::FirstPoll(job) => self.start_attempt(daemon, *job)?,
+            ProcessEvent::GuestEnds(key) => self.guest_ends(daemon, key, None),
+            ProcessEvent::StopGuest(key) => self.stop_guest(daemon, key),
+            ProcessEvent::StopTick => return self.stop_event(daemon, StopEvent::Tick),
         }
         self.act(daemon);
         self.stop_if_ended(daemon)
     }
 
+    /// Lets the dispatcher act if an event has reached it.
     fn act(&mut self, daemon: usize) {
         let now = self.instant();
-        loop {
-            let Some(process) = &mut self.daemons[daemon] else { return };
+        let mut has_acted = false;
+        while let Some(process) = self.daemons[daemon].as_mut().filter(|process| process.must_act) {
+            process.must_act = false;
+            has_acted = true;
             let mut actions = std::mem::take(&mut process.actions);
             process.dispatch.act(now, &mut actions);
-            let is_done = actions.is_empty();
             for action in actions.drain(..) {
-                self.carry_out(daemon, action);
+                self.perform(daemon, action);
             }
             let Some(process) = &mut self.daemons[daemon] else { return };
             process.actions = actions;
-            if is_done {
-                break;
-            }
         }
-        self.arm(daemon);
+        if has_acted {
+            self.arm(daemon);
+        }
     }
 
-    /// Sees to it that the dispatcher wakes when it wants to.
+    /// Schedules the next wake-up of the dispatcher.
     fn arm(&mut self, daemon: usize) {
         let (now, base) = (self.instant(), self.base);
         let Some(process) = &mut self.daemons[daemon] else { return };
@@ -494,29 +510,29 @@ impl<'s> World<'s> {
         let wake_at = (wake_at.max(now) - base) + Duration::from_micros(1);
         if process.next_wake.is_none_or(|next| wake_at < next) {
             process.next_wake = Some(wake_at);
-            self.own(daemon, wake_at - self.now, Own::Wake);
+            self.schedule_in(daemon, wake_at - self.now, ProcessEvent::Wake);
         }
     }
 
-    fn carry_out(&mut self, daemon: usize, action: Action) {
+    fn perform(&mut self, daemon: usize, action: Action) {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return };
         match action {
             Action::Claim(number, claim) => self.call(daemon, Call::Claim(number, claim)),
-            Action::StandBy(number, claim) => process.standing = Some((number, claim)),
+            Action::Park(number, claim) => process.parked = Some((number, claim)),
             Action::Withdraw(number) => {
-                if process.standing.take().is_some() {
-                    process.dispatch.take(Event::Withdrawn(number), now);
+                if process.parked.take().is_some() {
+                    process.take(Event::Withdrawn(number), now);
                 }
             }
             Action::Start(job) => {
                 process.open += 1;
-                process.busy_at = self.now;
+                process.busy_since = self.now;
                 process.unpolled.insert(key(&job.lease), kind_of(&job));
-                // Now and then the runtime is held up.
-                let held_up = self.rng.u8(0..100) == 0;
-                let delay = self.micros(if held_up { 1..2_500_000 } else { 1..300 });
-                self.own(daemon, delay, Own::FirstPoll(Box::new(job)));
+                // Sometimes the runtime is delayed.
+                let is_delayed = self.rng.u8(0..100) == 0;
+                let delay = self.micros(if is_delayed { 1..2_500_000 } else { 1..300 });
+                self.schedule_in(daemon, delay, ProcessEvent::FirstPoll(Box::new(job)));
             }
             Action::Release(leases) => {
                 process.open += 1;
@@ -525,7 +541,7 @@ impl<'s> World<'s> {
         }
     }
 
-    fn first_poll(&mut self, daemon: usize, job: Claimed) -> Check {
+    fn start_attempt(&mut self, daemon: usize, job: Claimed) -> Check {
         let now = self.instant();
         let key = key(&job.lease);
         let kind = kind_of(&job);
@@ -536,11 +552,11 @@ impl<'s> World<'s> {
             Start::Lost => {
                 process.open -= 1;
                 process.leases.remove(&job.lease);
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 return Ok(());
             }
             Start::TooLate => {
-                process.dispatch.take(Event::NotStarted(job.job_type), now);
+                process.take(Event::NotStarted(job.job_type), now);
                 self.call(daemon, Call::Release(vec![job.lease]));
                 return Ok(());
             }
@@ -566,11 +582,11 @@ impl<'s> World<'s> {
             97.. => TIMEOUT,
             _ => self.micros(TYPES[kind].micros.clone()),
         };
-        self.own(daemon, duration, Own::GuestEnds(key));
+        self.schedule_in(daemon, duration, ProcessEvent::GuestEnds(key));
         Ok(())
     }
 
-    /// A number from 0 to 99 that belongs to an attempt of this seed, whatever else happens.
+    /// A number from 0 to 99 that depends only on the seed and the attempt.
     fn chance(&self, (job, token): Key) -> u32 {
         let mix = (job.seq() as u64) << 20 | token as u64;
         Rng::with_seed(self.script.seed ^ mix.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u32(0..100)
@@ -588,8 +604,8 @@ impl<'s> World<'s> {
             93..97 => End::Trapped(String::new()),
             _ => End::TimedOut(String::new()),
         });
-        process.dispatch.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
-        let verdict = decide(end, job.attempt, job.max_attempts, &self.rule, 0.5);
+        process.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
+        let verdict = decide(end, job.attempt, job.max_attempts, &self.type_options, 0.5);
         self.call(daemon, Call::End(Box::new(job), verdict));
     }
 
@@ -603,15 +619,16 @@ impl<'s> World<'s> {
 
     fn stop_soon(&mut self, daemon: usize, key: Key, after: Duration) {
         let delay = after + self.micros(1..10_000);
-        self.own(daemon, delay, Own::StopGuest(key));
+        self.schedule_in(daemon, delay, ProcessEvent::StopGuest(key));
     }
 
     fn beat(&mut self, daemon: usize) {
         let (wall, now) = (self.system_time(), self.instant());
         let Some(process) = &mut self.daemons[daemon] else { return };
+        process.next_beat = None;
         let beat = process.heartbeat.beat(wall, now);
         if beat.jump.is_some() {
-            process.dispatch.take(Event::Changed, now);
+            process.take(Event::Changed, now);
         }
         let leases = process.leases.all();
         if leases.is_empty() {
@@ -637,7 +654,7 @@ impl<'s> World<'s> {
                 for key in guests {
                     self.stop_soon(daemon, key, Duration::ZERO);
                 }
-                self.own(daemon, wake_at - now, Own::StopTick);
+                self.schedule_in(daemon, wake_at - now, ProcessEvent::StopTick);
                 Ok(())
             }
             StopAction::Leave => self.leave(daemon),
@@ -652,12 +669,12 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// The process ends in an orderly way.
+    /// The process ends after a shutdown.
     fn leave(&mut self, daemon: usize) -> Check {
         let Some(process) = self.daemons[daemon].take() else { return Ok(()) };
         let Some(stopping) = process.stopping else { return Ok(()) };
         self.lives[daemon] += 1;
-        self.schedule(self.now + stopping.down, What::Restart(daemon));
+        self.schedule(self.now + stopping.down, WorldEvent::Restart(daemon));
         let took = self.now - stopping.since;
         let was_frozen = process.frozen_until.is_some_and(|until| until > stopping.since);
         if took > stopping.grace + Duration::from_secs(1) && !was_frozen {
@@ -671,7 +688,7 @@ impl<'s> World<'s> {
             return Err(format!("I13: {} left {} jobs running", process.name, left));
         }
         if left > 0 {
-            self.graves.insert(process.name, process.notes);
+            self.dead_workers.insert(process.name, DeadWorker { notes: process.notes, died_at: self.now });
         }
         Ok(())
     }
@@ -680,28 +697,37 @@ impl<'s> World<'s> {
 
     fn call(&mut self, daemon: usize, call: Call) {
         let (asked, delay) = (self.instant(), self.micros(10..4_000));
-        self.own(daemon, delay, Own::Call(asked, call));
+        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, Box::new(call)));
     }
 
-    /// Runs a call as one transaction, unless the store is in trouble.
+    /// Executes a call as one transaction, unless the store fails.
     fn execute(&mut self, daemon: usize, asked: Instant, call: Call) -> Check {
         if self.locked_until > self.now {
-            self.schedule(self.locked_until, What::Of(daemon, self.lives[daemon], Own::Call(asked, call)));
+            self.schedule(
+                self.locked_until,
+                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, Box::new(call))),
+            );
             return Ok(());
         }
         let fails = self.failing_until > self.now;
         let is_lost = self.losing_until > self.now && self.rng.bool();
         let (answer, wrote) = self.transact(asked, call, !fails, !fails && !is_lost)?;
         if wrote {
-            self.tell_all();
+            self.notify_all();
         }
         let delay = self.micros(10..4_000);
-        self.own(daemon, delay, Own::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(Box::new(answer)));
         Ok(())
     }
 
-    /// What a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
-    fn transact(&mut self, asked: Instant, call: Call, runs: bool, heard: bool) -> Result<(Answer, bool), String> {
+    /// Executes a call if it `runs`. Returns the answer, which is lost unless `is_answered`, and whether the queue changed.
+    fn transact(
+        &mut self,
+        asked: Instant,
+        call: Call,
+        runs: bool,
+        is_answered: bool,
+    ) -> Result<(Answer, bool), String> {
         let now = self.timestamp();
         Ok(match call {
             Call::Claim(number, claim) => {
@@ -710,40 +736,41 @@ impl<'s> World<'s> {
                 if let Some(claims) = &claims {
                     self.check_claim(&claim, claims)?;
                 }
-                if !heard {
+                if !is_answered {
                     self.orphans.extend(claims.iter().flat_map(|claims| &claims.jobs).map(|job| job.id.clone()));
                 }
-                (Answer::Claim(number, asked, claims.filter(|_| heard)), wrote)
+                (Answer::Claim(number, asked, claims.filter(|_| is_answered)), wrote)
             }
             Call::Renew(leases) => {
                 let stale = runs.then(|| self.table.renew(&leases, LEASE, now));
-                (Answer::Renew(asked, leases, stale.filter(|_| heard)), false)
+                (Answer::Renew(asked, leases, stale.filter(|_| is_answered)), false)
             }
             Call::StaleLease(leases) => {
-                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false)
+                (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| is_answered)), false)
             }
-            Call::Rescue(judges) => {
-                let rescued = if runs { self.rescue(judges, asked)? } else { Vec::new() };
-                (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
+            Call::Rescue(rescues_expired) => {
+                let rescued = if runs { self.rescue(rescues_expired, asked)? } else { Vec::new() };
+                let answer = (rescued.len(), self.table.has_running());
+                (Answer::Rescue(is_answered.then_some(answer)), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
                 if runs {
                     self.end(&job, &verdict, now);
                 }
-                // A job that is completed makes no work, so nobody needs to be told.
+                // A completed job adds no work, so no daemon needs to notice.
                 let makes_work = !matches!(verdict, Verdict::Complete(_));
-                (Answer::End(job, verdict, heard), runs && makes_work)
+                (Answer::End(job, verdict, is_answered), runs && makes_work)
             }
             Call::Release(leases) => {
                 if runs {
                     self.table.release(&leases);
                 }
-                (Answer::Release(leases, heard), runs)
+                (Answer::Release(leases, is_answered), runs)
             }
         })
     }
 
-    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> Recorded {
+    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> AttemptWrite {
         let receipt = Receipt::of(job, Duration::ZERO);
         match verdict {
             Verdict::Complete(result) => {
@@ -755,18 +782,23 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Ends the attempts of the dead, whose start notes are at hand, and those with leases that are over.
-    fn rescue(&mut self, judges: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
+    /// Ends the attempts of dead workers, using their start notes, and those with expired leases.
+    fn rescue(&mut self, rescues_expired: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
         let now = self.timestamp();
-        let dead: Vec<WorkerName> = self.graves.keys().cloned().collect();
-        let graves = &self.graves;
+        let dead: Vec<WorkerName> = self.dead_workers.keys().cloned().collect();
+        let dead_workers = &self.dead_workers;
         let living: BTreeMap<&WorkerName, &BTreeSet<Key>> =
             self.daemons.iter().flatten().map(|process| (&process.name, &process.notes)).collect();
         let has_started = |lease: &Lease| {
-            let notes = graves.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
+            let notes =
+                dead_workers.get(&lease.worker).map(|dead| &dead.notes).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
-        let gone = Gone { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
+        let gone = LostAttempts {
+            dead: &dead,
+            max_lease: rescues_expired.then_some(LEASE * reaper::MAX_LEASE_FACTOR),
+            limit: usize::MAX,
+        };
         let rescued = self.table.rescue(&self.policies, gone, has_started, || 0.5, now);
         for job in &rescued {
             let Some(row) = self.table.find(&job.id) else { continue };
@@ -779,7 +811,7 @@ impl<'s> World<'s> {
             }
             self.check_rescued(job, asked)?;
         }
-        self.graves.clear();
+        self.dead_workers.clear();
         Ok(rescued)
     }
 
@@ -793,7 +825,8 @@ impl<'s> World<'s> {
                     earlier.extend(process.leases.add(&job.lease, asked, LEASE));
                     process.promises.insert(key(&job.lease), asked + LEASE);
                 }
-                process.dispatch.take(Event::Claimed(number, claims), now);
+                process.take(Event::Claimed(number, claims), now);
+                self.end_idle_pause(daemon);
                 for key in earlier {
                     self.stop_soon(daemon, key, Duration::ZERO);
                 }
@@ -817,11 +850,15 @@ impl<'s> World<'s> {
                 self.stale(daemon, stale.unwrap_or_default());
                 self.after_check(daemon);
             }
-            Answer::Rescue(count) => {
-                match count {
+            Answer::Rescue(answer) => {
+                match answer {
                     None => process.heartbeat.failed(now),
-                    Some(0) => {}
-                    Some(_) => process.dispatch.take(Event::Changed, now),
+                    Some((rescued, has_running)) => {
+                        process.heartbeat.set_idle(process.leases.all().is_empty() && !has_running);
+                        if rescued > 0 {
+                            process.take(Event::Changed, now);
+                        }
+                    }
                 }
                 self.next_beat(daemon);
             }
@@ -832,14 +869,22 @@ impl<'s> World<'s> {
             }
             Answer::End(job, verdict, false) => {
                 let asked = now;
-                self.own(daemon, Duration::from_millis(50), Own::Call(asked, Call::End(job, verdict)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(50),
+                    ProcessEvent::Call(asked, Box::new(Call::End(job, verdict))),
+                );
             }
             Answer::Release(leases, true) => {
                 process.open -= 1;
                 leases.iter().for_each(|lease| process.leases.remove(lease));
             }
             Answer::Release(leases, false) => {
-                self.own(daemon, Duration::from_millis(100), Own::Call(now, Call::Release(leases)));
+                self.schedule_in(
+                    daemon,
+                    Duration::from_millis(100),
+                    ProcessEvent::Call(now, Box::new(Call::Release(leases))),
+                );
             }
         }
         self.act(daemon);
@@ -858,15 +903,27 @@ impl<'s> World<'s> {
     fn after_check(&mut self, daemon: usize) {
         let (wall, now) = (self.system_time(), self.instant());
         if let Some(process) = &self.daemons[daemon] {
-            let judges = process.heartbeat.may_judge(wall, now);
-            self.call(daemon, Call::Rescue(judges));
+            let rescues_expired = process.heartbeat.may_rescue_expired(wall, now);
+            self.call(daemon, Call::Rescue(rescues_expired));
         }
     }
 
     fn next_beat(&mut self, daemon: usize) {
-        if let Some(process) = &self.daemons[daemon] {
+        if let Some(process) = &mut self.daemons[daemon] {
             let pause = process.heartbeat.pause();
-            self.own(daemon, pause, Own::Beat);
+            process.next_beat = Some(self.now + pause);
+            self.schedule_in(daemon, pause, ProcessEvent::Beat);
+        }
+    }
+
+    /// A write to the queue brings the next heartbeat of an idle daemon forward.
+    fn end_idle_pause(&mut self, daemon: usize) {
+        let Some(process) = &mut self.daemons[daemon] else { return };
+        let pause = process.heartbeat.busy_pause();
+        let is_later = process.next_beat.is_some_and(|next| next > self.now + pause);
+        if process.heartbeat.is_idle() && is_later {
+            process.next_beat = Some(self.now + pause);
+            self.schedule_in(daemon, pause, ProcessEvent::Beat);
         }
     }
 }

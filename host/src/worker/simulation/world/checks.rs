@@ -1,9 +1,9 @@
-//! The invariants of a history: what must hold after a claim, a rescue, a while, and in the end.
+//! The invariants, checked after each claim and rescue, at intervals, and at the end of a history.
 
 use super::*;
 
 impl World<'_> {
-    /// I2, I7 and the bounds of a claim.
+    /// I2, and the bounds of a claim.
     pub(super) fn check_claim(&self, claim: &Claim, claims: &Claims) -> Check {
         for want in &claim.wants {
             let taken = claims.jobs.iter().filter(|job| job.job_type == want.job_type).count();
@@ -18,7 +18,7 @@ impl World<'_> {
         }
     }
 
-    /// No daemon that lives and could renew is taken for lost.
+    /// A daemon that lives and could renew its leases must not lose them.
     pub(super) fn check_rescued(&self, job: &Rescued, asked: Instant) -> Check {
         let owner = self.daemons.iter().flatten().find(|process| Some(process.name.as_str()) == job.worker.as_deref());
         let Some(owner) = owner else { return Ok(()) };
@@ -36,11 +36,12 @@ impl World<'_> {
     }
 
     pub(super) fn check(&mut self) -> Check {
-        self.schedule(self.now + Duration::from_millis(40), What::Check);
+        self.schedule(self.now + Duration::from_millis(40), WorldEvent::Check);
         if self.trouble_until + RECOVERY > self.now {
-            self.excuse_all();
+            self.reset_busy_since();
             return Ok(());
         }
+        self.check_dead_workers()?;
         let timestamp = self.timestamp();
         let due: Vec<bool> = TYPES.iter().map(|kind| self.table.has_due(kind.name, timestamp)).collect();
         let now = self.now;
@@ -49,17 +50,18 @@ impl World<'_> {
                 let limit = process.capacity.types.get(TYPES[kind].name).copied().unwrap_or(0);
                 due[kind] && process.taken_by(kind) < limit
             };
-            let is_able = process.stopping.is_none() && process.frozen_until.is_none_or(|until| until + LOOK < now);
+            let is_able =
+                process.stopping.is_none() && process.frozen_until.is_none_or(|until| until + MAX_IDLE_SLOT < now);
             let taken = process.guests.len() + process.unpolled.len();
             let is_free = taken < process.capacity.slots && (0..TYPES.len()).any(can_start);
             if !is_able || !is_free {
-                process.busy_at = now;
-            } else if now - process.busy_at > LOOK {
+                process.busy_since = now;
+            } else if now - process.busy_since > MAX_IDLE_SLOT {
                 let kind = (0..TYPES.len()).find(|kind| can_start(*kind)).unwrap_or(0);
                 return Err(format!(
                     "I14: {} has had a free slot for {:?} while `{}` jobs were due: {:?}",
                     process.name,
-                    now - process.busy_at,
+                    now - process.busy_since,
                     TYPES[kind].name,
                     process.dispatch
                 ));
@@ -68,9 +70,25 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) fn excuse_all(&mut self) {
+    /// If another daemon runs, the jobs of a dead one are rescued within [`MAX_RESCUE_DELAY`].
+    fn check_dead_workers(&self) -> Check {
+        let able_since = |process: &Daemon| process.frozen_until.unwrap_or_default().max(process.started_at);
+        let running = self.daemons.iter().flatten().filter(|process| process.stopping.is_none());
+        let Some(able_since) = running.map(able_since).min() else { return Ok(()) };
+        for (name, dead) in &self.dead_workers {
+            let waited = self.now.saturating_sub(dead.died_at.max(able_since));
+            let is_left =
+                |job: &queue::Job| job.status == Status::Running && job.worker.as_deref() == Some(name.as_str());
+            if waited > MAX_RESCUE_DELAY && self.table.jobs().any(is_left) {
+                return Err(format!("rescue: {name} died and its jobs were not rescued for {waited:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn reset_busy_since(&mut self) {
         for process in self.daemons.iter_mut().flatten() {
-            process.busy_at = self.now;
+            process.busy_since = self.now;
         }
     }
 
@@ -86,10 +104,14 @@ impl World<'_> {
         format!("{} of {} jobs", self.table.unfinished(), self.ids.len())
     }
 
-    /// I1, I4, I6 and I15, when every job has ended.
+    /// I1, I4, I6 and I15, after every job has ended.
     pub(super) fn final_check(&self) -> Check {
         if self.table.jobs().count() != self.ids.len() {
-            return Err(format!("I1: {} jobs were added, {} are there", self.ids.len(), self.table.jobs().count()));
+            return Err(format!(
+                "I1: {} jobs were enqueued, {} are in the table",
+                self.ids.len(),
+                self.table.jobs().count()
+            ));
         }
         self.table.jobs().try_for_each(|job| self.check_ledger(job))
     }
@@ -98,7 +120,7 @@ impl World<'_> {
         let ledger = self.table.attempts(&job.id);
         let counted = ledger.iter().filter(|entry| entry.outcome.is_failure() || entry.outcome == Outcome::Completed);
         if counted.count() != job.attempts as usize {
-            return Err(format!("I4: {} has {} attempts, and in its ledger {ledger:?}", job.id, job.attempts));
+            return Err(format!("I4: {} has {} attempts, and its ledger says {ledger:?}", job.id, job.attempts));
         }
         let has_started = |entry: &&AttemptRecord| self.started.contains(&(job.reference, entry.lease));
         if let Some(entry) = ledger.iter().find(|entry| entry.outcome != Outcome::Cancelled && !has_started(entry)) {
