@@ -26,7 +26,7 @@ fn commands_that_read_say_that_there_is_no_database() {
 }
 
 #[test]
-fn a_table_of_another_program_is_left_alone() {
+fn a_table_of_another_program_is_not_touched() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     home.sql().execute_batch("CREATE TABLE jobs (title TEXT); INSERT INTO jobs VALUES ('gardener')").unwrap();
@@ -42,11 +42,11 @@ fn a_queue_of_a_newer_jobq_is_refused() {
     home.plugin("echo", "echo");
     home.enqueue("echo", "{}", &[]);
     home.sql().execute("UPDATE jobq_queues SET version = 1000", []).unwrap();
-    refused(&home, &["status"], 4, &["version 1000", "newer jobq"]);
+    refused(&home, &["status"], 4, &["version 1000", "upgrade jobq"]);
 }
 
 #[test]
-fn files_that_are_no_database_are_named() {
+fn a_file_that_is_not_a_database_is_reported() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     fs::write(home.path("jobq.db"), "not a database at all, but long enough to look at".repeat(20)).unwrap();
@@ -71,7 +71,7 @@ fn settings_with_problems_stop_every_command_and_show_them_all() {
 }
 
 #[test]
-fn ids_that_nobody_has_are_not_found() {
+fn unknown_ids_are_not_found() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     home.enqueue("echo", "{}", &[]);
@@ -81,7 +81,7 @@ fn ids_that_nobody_has_are_not_found() {
 }
 
 #[test]
-fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
+fn usage_errors_exit_with_2_and_help_with_0() {
     let home = Home::new("");
     refused(&home, &["enqeue"], 2, &["enqueue"]);
     refused(&home, &["list", "--status", "ded"], 2, &["dead"]);

@@ -22,7 +22,8 @@ const ENDED: &[Status] = &[Status::Completed, Status::Cancelled, Status::Dead];
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-Without `--older-than`, the retention of the settings applies, as in the daemon. On a full disk it deletes in smaller steps.
+Without `--older-than`, the retention of the settings applies, as in the daemon.
+On a nearly full disk it deletes in smaller steps; 100 KiB of free space are enough.
 
 Examples:
   jobq cleanup --older-than 7d --dry-run           how many jobs, and which

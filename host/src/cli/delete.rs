@@ -9,8 +9,8 @@ use crate::queue::{Id, OpenMode, Status, Store};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-A filter takes completed, dead and cancelled jobs, unless `--status` says otherwise. A running job is never deleted: cancel it
-first. What it deletes is gone for good, with its attempts and logs.
+A filter takes completed, dead and cancelled jobs, unless `--status` says otherwise. Running jobs
+are never deleted: cancel them first. Attempts and logs of a job are deleted with it.
 
 Examples:
   jobq delete 0193a5c2-7f3b-7c1e-9d0a-3f6b8c2d4e10

@@ -30,19 +30,20 @@ const FOREVER: Duration = Duration::from_secs(1100 * 366 * 86_400);
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-SIGTERM and SIGINT stop it: running attempts have `worker.shutdown_grace` to end, a second signal stops them at once.
-SIGHUP reads the settings again.
+SIGTERM and SIGINT stop it: running attempts have `worker.shutdown_grace` to end. A second signal
+stops them at once. SIGHUP reads the settings again.
 
-The log goes to stderr: a warning for each dead job, an info line for each failed attempt. JOBQ_LOG=debug shows more,
-JOBQ_LOG=jobq::worker=debug more of a part. At most 10 lines a second about dead jobs of a type; the rest is counted.
+The log goes to stderr: a warning for each dead job, an info line for each failed attempt. At most
+10 such lines a second for each type; the rest is counted. JOBQ_LOG=debug shows more, and
+JOBQ_LOG=jobq::worker=debug more about one part.
 
-With `--drain` it waits until all plugins are compiled, runs what is due, and exits with 0 when no job of a type that it
-serves is due and none of its attempts runs. Follow-ups, and retries and snoozed jobs that are due by then, are run too.
-Jobs due later, such as retries after a backoff, and jobs that another daemon runs are not waited for.
+With `--drain`, it waits until all plugins are compiled, runs what is due, and exits once no job of
+a type that it serves is due and nothing runs. Follow-ups and retries without delay are run too.
+Jobs due later, such as retries after a backoff, and jobs that another daemon runs are left.
 
-With `--log-format json`, each line is an object with timestamp (RFC 3339), level and message. Lines about jobs also have those
-of these fields that apply: job, type, attempt, outcome, digest (its first 12 characters), error (its first line), retry_at,
-due_at, worker, status, jobs (a count).
+With `--log-format json`, each line is an object with timestamp (RFC 3339), level and message, and
+for jobs these fields, as far as they apply: job, type, attempt, outcome, digest (its first 12
+characters), error (its first line), retry_at, due_at, worker, status, jobs (a count).
 
 Examples:
   jobq run

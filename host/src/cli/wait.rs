@@ -28,10 +28,11 @@ const LISTED: usize = 10;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-With one id, the result of the job goes to stdout. With several, a line with id and state as each of them ends.
-With `-o`, the jobs as `jobq show -o json` prints them, without their attempts.
+With one id, prints the result of the job. With several, prints id and state of each as it ends.
+With `-o`, prints the jobs as `jobq show -o json` does, but without their attempts.
 
-Exit codes: 0 all completed · 100 one is dead · 101 one was cancelled · 3 one was not found or deleted · 124 the time is up
+Exit codes: 0 all completed · 100 one is dead · 101 one was cancelled · 124 the wait timed out
+3 one was not found, or was deleted meanwhile
 
 Examples:
   jobq wait 0193a5c2-7f3b-7c1e-9d0a-3f6b8c2d4e10 --timeout 30s
@@ -73,20 +74,16 @@ pub(super) async fn await_end(
     let mut watch = Watch::start(limit, ids.len())?;
     let (mut left, mut over) = (ids, None);
     loop {
-        let mut unfinished = Vec::new();
+        let (mut unfinished, mut ended) = (Vec::new(), Vec::new());
         for id in left {
             match store.find(&id).await? {
                 Some(job) if !job.status.is_terminal() => unfinished.push(job),
-                found => {
-                    watch.clear();
-                    printer.ended(&id, found.as_ref())?;
-                }
+                found => ended.push((id, found)),
             }
         }
-        let Some(first) = unfinished.first() else {
-            watch.terminal = None;
-            return printer.finish();
-        };
+        watch.make_room(&unfinished, &ended);
+        ended.iter().try_for_each(|(id, job)| printer.ended(id, job.as_ref()))?;
+        let Some(first) = unfinished.first() else { return printer.finish() };
         if first.status == Status::Pending {
             watch.service = Service::of(&first.job_type, &daemons::running(store).await?);
         }
@@ -252,9 +249,11 @@ impl Watch {
         }
     }
 
-    /// Makes room for other output. The line comes back when it is drawn again.
-    fn clear(&mut self) {
-        if let Some((line, _)) = &mut self.terminal {
+    /// Removes the line before jobs are printed. It comes back while others are unfinished.
+    fn make_room(&mut self, unfinished: &[Job], ended: &[(Id, Option<Job>)]) {
+        if unfinished.is_empty() {
+            self.terminal = None;
+        } else if let (Some((line, _)), false) = (&mut self.terminal, ended.is_empty()) {
             line.clear();
         }
     }
