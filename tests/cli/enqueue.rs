@@ -159,7 +159,7 @@ fn bad_input_is_refused_and_nothing_is_stored() {
         (&["echo", "{}", "--in", "1s", "--at", "2100-01-01"], 2, "--at"),
         (&["known", "{}", "--timeout", "1h"], 2, "max_timeout"),
         (&["echo", "{}", "--timeout", "0s"], 2, "too short"),
-        (&["echo", "{}", "--key", ""], 2, "not a valid key"),
+        (&["echo", "{}", "--key", ""], 2, "the key is not valid"),
     ];
     for (args, code, text) in cases {
         let said = home.jobq(&[&["enqueue"][..], args].concat());

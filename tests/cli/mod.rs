@@ -9,6 +9,7 @@ mod docs;
 mod enqueue;
 mod errors;
 mod follow;
+mod init;
 mod many;
 mod pages;
 mod plugin;

@@ -75,9 +75,10 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 33] = [
     &[],
     &["run"],
+    &["init"],
     &["demo"],
     &["enqueue"],
     &["status"],
@@ -260,6 +261,20 @@ fn check() {
     fs::remove_file(home.path("jobq.toml")).unwrap();
     transcript.run(&["check"]);
     transcript.check("check");
+}
+
+#[test]
+fn init() {
+    let home = Home::new("");
+    fs::remove_file(home.path("jobq.toml")).unwrap();
+    fs::remove_dir(home.path("plugins")).unwrap();
+    let mut transcript = Transcript::of(&home);
+    transcript.run(&["init"]);
+    transcript.run(&["check"]);
+    transcript.run(&["init"]);
+    transcript.run(&["init", "other"]);
+    transcript.run(&["init", "more", "-o", "json"]);
+    transcript.check("init");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The `jobq.toml` that ships: it documents every key, with the default that holds.
+//! The `jobq.toml` that ships documents every key, with its default.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::environment;
 use super::rendering::render;
 
 #[test]
-fn it_is_accepted_and_changes_nothing_but_the_job_types_that_ship() {
+fn it_changes_nothing_but_adds_the_bundled_job_types() {
     let mut shipped = checked(&document());
     assert_eq!(shipped.notes, Vec::<String>::new());
     assert_eq!(
@@ -42,7 +42,7 @@ fn every_commented_key_is_read() {
 }
 
 #[test]
-fn every_key_that_the_code_knows_stands_in_it_once() {
+fn it_documents_every_key_once() {
     let document = uncommented();
     for key in keys() {
         let (section, key) = key.rsplit_once('.').unwrap();
@@ -62,7 +62,7 @@ fn every_key_that_the_code_knows_stands_in_it_once() {
 }
 
 #[test]
-fn every_key_is_explained_by_the_line_above() {
+fn every_key_has_a_comment_above() {
     let document = document();
     let mut above = "";
     for line in document.lines() {
@@ -86,7 +86,7 @@ fn is_commented_key(line: &str) -> bool {
         && !line.starts_with("#:")
 }
 
-/// The document with every key in force: `#key` is a key, `# text` is a comment.
+/// The document with every key uncommented: `#key` is a key, `# text` is a comment.
 fn uncommented() -> String {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(key) if is_commented_key(line) || key.starts_with('[') => key.to_owned() + "\n",

@@ -1,6 +1,6 @@
-//! Every `accepted/*.toml` beside what it means (`.txt`), every `refused/*.toml` beside the exact message (`.err`).
+//! Each `accepted/*.toml` has a `.txt` with the checked settings, each `refused/*.toml` an `.err` with the exact message.
 //!
-//! `BLESS=1` writes what is now; a line `# env: NAME=value` sets a variable.
+//! `BLESS=1` updates them; a line `# env: NAME=value` sets a variable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::environment;
 use super::rendering::render;
 
 #[test]
-fn accepted_settings_mean_what_stands_beside_them() {
+fn accepted_settings_have_the_expected_values() {
     for case in cases("accepted") {
         let settings = run(&case).unwrap_or_else(|error| panic!("{}\n{error}", case.display()));
         compare(&case.with_extension("txt"), &render(&settings));
@@ -19,7 +19,7 @@ fn accepted_settings_mean_what_stands_beside_them() {
 }
 
 #[test]
-fn refused_settings_say_exactly_why() {
+fn refused_settings_have_the_expected_message() {
     for case in cases("refused") {
         let Err(error) = run(&case) else { panic!("{} is accepted", case.display()) };
         let message = error.render(Look::Plain);
@@ -50,5 +50,5 @@ fn compare(golden: &Path, actual: &str) {
         fs::write(golden, actual).unwrap();
     }
     let expected = fs::read_to_string(golden).unwrap_or_default();
-    assert_eq!(expected, actual, "{}: BLESS=1 accepts it", golden.display());
+    assert_eq!(expected, actual, "{}: BLESS=1 updates it", golden.display());
 }

@@ -1,8 +1,9 @@
-//! Precedence: defaults < file < environment; and every key does something.
+//! Precedence: defaults < file < environment. Every key has an effect.
 
 use std::path::{Path, PathBuf};
 
-use jobq::config::{check, keys};
+use jobq::config::{check, keys, schema};
+use serde_json::{Value, json};
 
 use super::{check_text, environment};
 
@@ -21,7 +22,7 @@ fn each_layer_overrides_the_one_below() {
 }
 
 #[test]
-fn a_default_given_by_a_variable_yields_to_the_key_of_a_type() {
+fn the_key_of_a_type_overrides_a_default_set_by_a_variable() {
     let text = "[jobs.a]\ntimeout = '5s'\n[jobs.b]\n";
     let rules = check_text(text, &[("JOBQ_DEFAULTS__TIMEOUT", "7s")]).unwrap().worker.job_types;
     assert_eq!(rules.of("a").limits.timeout.as_secs(), 5);
@@ -30,53 +31,78 @@ fn a_default_given_by_a_variable_yields_to_the_key_of_a_type() {
 }
 
 #[test]
-fn variables_of_others_are_ignored() {
+fn variables_of_other_programs_are_ignored() {
     let others = [("JOBQ_CONFIG", "x"), ("JOBQ_JOB_ID", "7"), ("JOBQ_", ""), ("JOBQ_MY_APP__KEY", "1"), ("HOME", "/")];
     let settings = check_text("", &others).unwrap();
     assert_eq!(settings, check_text("", &[]).unwrap());
 }
 
 #[test]
-fn an_empty_variable_is_not_the_same_as_none() {
+fn an_empty_variable_counts_as_set() {
     let error = check_text("", &[("JOBQ_QUEUE__DATABASE", "")]).unwrap_err().to_string();
     assert!(error.contains("JOBQ_QUEUE__DATABASE="), "{error}");
 }
 
 #[test]
-fn a_variable_is_taken_as_it_is_written() {
+fn a_string_variable_is_taken_literally() {
     for text in ["5#x", "true", "1979-05-27", "[x", "a = b", "12\nb = 3", " x "] {
         let settings = check_text("", &[("JOBQ_QUEUE__DATABASE", text)]).unwrap();
         assert_eq!(settings.queue.database, PathBuf::from("conf").join(text));
     }
 }
 
-/// A value for each key that differs from its default and from that of a file without it.
-fn another_value(key: &str) -> &'static str {
-    match key {
-        "queue.durability" => "normal",
-        "queue.table" => "other",
-        "queue.database" | "plugins.dir" | "plugins.cache_dir" => "elsewhere",
-        "worker.types" | "jobs.NAME.enqueue" => "a",
-        "worker.poll_interval" => "77ms",
-        "jobs.NAME.plugin" => "other.wasm",
-        "jobs.NAME.env" => "{ A = 'b' }",
-        "jobs.NAME.dirs" => "[{ host = 'h', guest = '/g' }]",
-        "jobs.NAME.secrets" => "{ A = { env = 'B' } }",
-        "jobs.NAME.http" => "['https://example.com']",
-        "defaults.dead_on" => "lost",
-        "defaults.backoff" => "{ base = '1s' }",
-        "defaults.backoff.jitter" => "0.7",
-        "defaults.max_timeout" | "defaults.backoff.max" => "3h",
-        key if key.ends_with("max_payload")
-            || key.ends_with("memory")
-            || key.ends_with("_result")
-            || key.ends_with("_response") =>
-        {
-            "99KiB"
+/// A value that `schema` allows and that differs from `default`, as a variable writes it.
+fn another_value(schema: &Value, default: &Value) -> String {
+    if let Some(example) = schema.pointer("/examples/0") {
+        return toml_of(example);
+    }
+    let words = schema.get("enum").or_else(|| schema.pointer("/items/enum")).and_then(Value::as_array);
+    if let Some(word) = words.into_iter().flatten().find(|word| *word != default) {
+        return word.as_str().unwrap().to_owned();
+    }
+    match default {
+        Value::Number(number) if number.is_f64() => (number.as_f64().unwrap() * 2.0).to_string(),
+        Value::Number(number) => (number.as_i64().unwrap() + 1).to_string(),
+        Value::Object(table) => {
+            let (key, inner) = table.iter().next().unwrap();
+            format!("{{ {key} = '{}' }}", another_value(&schema["properties"][key], inner))
         }
-        key if key.ends_with("concurrency") || key.ends_with("max_attempts") || key.ends_with("priority") => "5",
-        "defaults.max_log" | "defaults.fuel" => "123",
-        _ => "3s",
+        Value::String(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+            format!("{}{unit}", number.parse::<u64>().unwrap() * 2)
+        }
+        _ if schema.pointer("/oneOf/1/type") == Some(&json!("integer")) => "5".to_owned(),
+        _ => "other".to_owned(),
+    }
+}
+
+/// A JSON value as TOML, in one line.
+fn toml_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Array(items) => format!("[{}]", items.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
+        Value::Object(table) => {
+            let entries = table.iter().map(|(key, value)| format!("{key} = {}", toml_of(value)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The schema of a key and its default (inside an inline table, the part of the table's default).
+fn described(key: &str) -> (Value, Value) {
+    let schema = schema();
+    let mut parts = key.split('.');
+    let mut table = &schema["properties"][parts.next().unwrap()];
+    if key.starts_with("jobs.NAME.") {
+        table = table["patternProperties"].as_object().unwrap().values().next().unwrap();
+        parts.next();
+    }
+    let outer = &table["properties"][parts.next().unwrap()];
+    let default = outer.get("default").cloned().unwrap_or_default();
+    match parts.next() {
+        Some(inner) => (outer["properties"][inner].clone(), default[inner].clone()),
+        None => (outer.clone(), default),
     }
 }
 
@@ -86,8 +112,10 @@ fn every_key_changes_something_by_its_variable() {
     let before = check_text(text, &[]).unwrap();
     for key in keys().iter().filter(|key| *key != "server.listen" && !key.starts_with("jobs.NAME.dirs.")) {
         let variable = format!("JOBQ_{}", key.replace('.', "__").to_uppercase());
-        let after = check_text(text, &[(&variable, another_value(key))]).unwrap_or_else(|error| panic!("{error}"));
-        assert_ne!(before, after, "{key}");
+        let (schema, default) = described(key);
+        let value = another_value(&schema, &default);
+        let after = check_text(text, &[(&variable, &value)]).unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!(before, after, "{key} = {value}");
     }
 }
 
@@ -97,9 +125,10 @@ fn every_default_can_be_changed_for_one_type() {
     let before = check_text(text, &[]).unwrap();
     for key in keys().iter().filter_map(|key| key.strip_prefix("defaults.")) {
         let variable = format!("JOBQ_JOBS__NAME__{}", key.replace('.', "__").to_uppercase());
-        let value = another_value(&format!("defaults.{key}"));
-        let after = check_text(text, &[(&variable, value)]).unwrap_or_else(|error| panic!("{error}"));
+        let (schema, default) = described(&format!("defaults.{key}"));
+        let value = another_value(&schema, &default);
+        let after = check_text(text, &[(&variable, &value)]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(before.worker.job_types.default, after.worker.job_types.default, "{key}");
-        assert_ne!(before.worker.job_types.of("NAME"), after.worker.job_types.of("NAME"), "{key}");
+        assert_ne!(before.worker.job_types.of("NAME"), after.worker.job_types.of("NAME"), "{key} = {value}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which file is read, and what is said when it cannot be.
+//! Which settings file is read, and the error if it cannot be.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ fn load_named(path: PathBuf) -> Result<jobq::config::Settings, jobq::config::Con
 }
 
 #[test]
-fn the_flag_is_stronger_than_the_variable() {
+fn the_flag_overrides_the_variable() {
     let choose = |flag: Option<&str>, variable: Option<&str>| {
         Location::choose(flag.map(PathBuf::from), variable.map(std::ffi::OsString::from))
     };
@@ -33,7 +33,7 @@ fn relative_paths_start_at_the_file() {
 }
 
 #[test]
-fn a_named_file_must_be_there() {
+fn a_named_file_must_exist() {
     let error = load_named("/nowhere/jobq.toml".into()).unwrap_err().to_string();
     assert!(error.contains("`/nowhere/jobq.toml`") && error.contains("--config names this file"), "{error}");
 }
@@ -41,7 +41,7 @@ fn a_named_file_must_be_there() {
 #[test]
 fn only_a_regular_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    // Nobody ever writes to it, so that whoever opens it as usual waits for ever.
+    // It never has a writer, so an ordinary open would block.
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [folder.path().to_owned(), pipe, "/dev/zero".into(), "/dev/null".into()] {
@@ -60,7 +60,7 @@ fn a_file_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_utf_8_is_refused_with_the_place() {
+fn a_file_that_is_not_utf_8_is_refused_with_its_location() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("latin1.toml");
     fs::write(&path, b"[queue]\n# Gr\xf6\xdfe\ntable = 'x'\n").unwrap();

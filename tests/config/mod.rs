@@ -1,6 +1,6 @@
-//! The settings: goldens of what is taken and what is refused, precedence, the file that ships, and no panic on any text.
+//! The settings: goldens of accepted and refused files, precedence, the file that ships, and no panic on any text.
 
-#![allow(clippy::unwrap_used, reason = "a test says by its panic what went wrong")]
+#![allow(clippy::unwrap_used, reason = "a test reports a failure by its panic")]
 
 mod document;
 mod goldens;

@@ -1,4 +1,4 @@
-//! No text and no variable makes the check panic, and a refusal always says something.
+//! No text and no variable makes the check panic, and every refusal has a message.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn check_anything(text: &str, variables: &[(&str, &str)]) {
 
 proptest! {
     #[test]
-    fn a_file_name_makes_a_type_exactly_where_the_queue_takes_it(
+    fn plugins_and_queue_agree_about_names_of_job_types(
         name in prop_oneof!["[A-Za-z0-9_.-]{0,70}", "\\PC{0,70}", "[a-z./ \\\\é-]{1,5}"],
     ) {
         prop_assert_eq!(is_type(&name), JobType::parse(&name).is_ok());

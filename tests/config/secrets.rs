@@ -1,4 +1,4 @@
-//! Secrets: read only by who runs guests, never shown.
+//! Secrets: read only to run guests, never shown.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use super::environment;
 
 const VALUE: &str = "hunter2hunter2";
 
-/// Settings whose one secret `KEY` of the type `a` is to be found in `from`, beside a directory that holds `key`.
+/// Settings with one secret, `KEY` of the type `a`, from `from`, beside a directory that holds `key`.
 fn settings(dir: &TempDir, from: &str) -> Settings {
     let text = format!("[jobs.a]\nsecrets = {{ KEY = {from} }}\n");
     check(&text, "jobq.toml", dir.path(), &environment(&[])).unwrap()
@@ -35,7 +35,7 @@ fn file(dir: &TempDir, bytes: &[u8], mode: u32) {
 }
 
 #[test]
-fn they_are_no_grants_before_they_are_read() {
+fn secrets_are_granted_only_after_they_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(&dir, "{ env = \"THE_KEY\" }");
     assert!(names(&settings).is_empty());
@@ -45,7 +45,7 @@ fn they_are_no_grants_before_they_are_read() {
 }
 
 #[test]
-fn the_settings_do_not_show_them() {
+fn debug_output_shows_no_secret() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(&dir, "{ env = \"THE_KEY\" }").with_secrets(in_variable(VALUE)).unwrap();
     let shown = format!("{settings:?} {settings:#?}");
@@ -68,7 +68,7 @@ fn a_file_is_read_without_its_last_newline() {
 }
 
 #[test]
-fn a_file_that_everybody_can_read_is_told() {
+fn a_file_that_everybody_can_read_is_noted() {
     let dir = tempfile::tempdir().unwrap();
     file(&dir, VALUE.as_bytes(), 0o644);
     let notes = settings(&dir, "{ file = \"key\" }").with_secrets(|_| None).unwrap().notes;
@@ -79,13 +79,13 @@ fn a_file_that_everybody_can_read_is_told() {
 }
 
 #[test]
-fn one_that_is_missing_or_no_good_is_told_with_its_line() {
+fn a_missing_or_invalid_secret_is_reported_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let variable = settings(&dir, "{ env = \"THE_KEY\" }");
     for (value, said) in [
         (None, "is not set"),
         (Some(OsString::new()), "is empty"),
-        (Some("a\0b".into()), "holds a NUL"),
+        (Some("a\0b".into()), "contains a NUL"),
         (Some("1234567".into()), "is too short"),
         (Some("x".repeat(9000).into()), "is too long"),
         (Some(OsString::from_vec(vec![0xff; 10])), "is not UTF-8"),
@@ -95,7 +95,7 @@ fn one_that_is_missing_or_no_good_is_told_with_its_line() {
         assert!(error.contains("jobq.toml:2:") && error.contains("^^"), "{error}");
     }
     for (bytes, said) in
-        [(None, "cannot be read"), (Some(&b"\n"[..]), "is empty"), (Some(&b"hunt\0er2hunter2"[..]), "holds a NUL")]
+        [(None, "cannot be read"), (Some(&b"\n"[..]), "is empty"), (Some(&b"hunt\0er2hunter2"[..]), "contains a NUL")]
     {
         _ = fs::remove_file(dir.path().join("key"));
         bytes.into_iter().for_each(|bytes| file(&dir, bytes, 0o600));
@@ -105,7 +105,7 @@ fn one_that_is_missing_or_no_good_is_told_with_its_line() {
 }
 
 #[test]
-fn one_in_a_pipe_is_refused_instead_of_waited_for() {
+fn a_pipe_is_refused_without_blocking() {
     let dir = tempfile::tempdir().unwrap();
     let made = std::process::Command::new("mkfifo").arg(dir.path().join("key")).status().unwrap();
     assert!(made.success());
@@ -114,7 +114,7 @@ fn one_in_a_pipe_is_refused_instead_of_waited_for() {
 }
 
 #[test]
-fn a_variable_of_the_settings_names_where_one_is() {
+fn a_variable_can_set_where_a_secret_is() {
     let variables = [("JOBQ_JOBS__A__SECRETS__API_KEY__ENV", "ELSEWHERE"), ("JOBQ_JOBS__A__SECRETS__other__FILE", "f")];
     let settings = check("[jobs.a]\n", "jobq.toml", Path::new("conf"), &environment(&variables)).unwrap();
     let secrets: Vec<String> = settings.secrets.iter().map(ToString::to_string).collect();

@@ -89,3 +89,22 @@ fn check_finds_nothing_wrong_with_them_and_notes_the_webhook() {
     let webhook = "type `webhook` imports wasi:http";
     assert!(said.stdout.contains("0 problems, 1 note") && said.stdout.contains(webhook), "{said:?}");
 }
+
+/// An application adds what it wants to its payloads, such as the id of its customer.
+#[test]
+fn they_ignore_unknown_fields() {
+    let home = home();
+    let daemon = home.daemon();
+    let extra = r#""customer": {"id": 42}"#;
+    for (job_type, fields) in [
+        ("flaky", ""),
+        ("send_email", r#""to": "ana@example.com", "subject": "S", "text": "T", "#),
+        ("process_csv", r#""path": "sales.csv", "format": "monthly", "#),
+        ("generate_report", r#""path": "sales.csv", "#),
+        ("thumbnail", r#""input": "sunset.jpg", "#),
+    ] {
+        let id = home.enqueue(job_type, &format!("{{{fields}{extra}}}"), &[]);
+        home.await_status(&id, "completed");
+    }
+    daemon.stop();
+}

@@ -28,7 +28,7 @@ async fn only_a_running_job_counts_as_running() {
 }
 
 #[tokio::test]
-async fn the_beginning_of_an_id_names_the_only_job_that_has_it() {
+async fn a_prefix_of_an_id_finds_the_only_match() {
     let queue = Queue::fresh();
     let ids = ["abcdef-1", "abcdef-22", "abcdef-2", "abcdeg", "Abcdef", "äöüäöü-x"].map(|id| Id::parse(id).unwrap());
     queue.store.enqueue(ids.iter().map(|id| NewJob { id: id.clone(), ..job("work") }).collect()).await.unwrap();

@@ -1,9 +1,11 @@
-//! Rules of the house that the compiler cannot see.
+//! Rules about the sources that the compiler does not enforce.
+
+mod circles;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each room may name of the crate, besides itself.
+/// The modules that each module may import, besides itself.
 const MAY_IMPORT: [(&str, &[&str]); 6] = [
     ("queue", &[]),
     ("sandbox", &[]),
@@ -13,7 +15,7 @@ const MAY_IMPORT: [(&str, &[&str]); 6] = [
     ("cli", &["queue", "sandbox", "plugins", "worker", "config"]),
 ];
 
-/// Which rooms may name a crate that should stay in one place, or the backend behind the store.
+/// The modules that may name a crate which belongs in one place, or the backend behind the store.
 const NAMED_ONLY_IN: [(&str, &[&str]); 6] = [
     ("wasmtime::", &["sandbox", "plugins"]),
     ("wasmtime_wasi", &["sandbox"]),
@@ -54,52 +56,53 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The rooms that `code` names by `crate::ROOM` or in `use crate::{ROOM, …}`.
-fn rooms_named(code: &str) -> Vec<String> {
-    let mut rooms = Vec::new();
+/// The modules that `code` names by `crate::MODULE` or in `use crate::{MODULE, …}`.
+fn modules_named(code: &str) -> Vec<String> {
+    let mut modules = Vec::new();
     for part in code.split("crate::").skip(1) {
         let heads = match part.strip_prefix('{') {
             Some(group) => group.split('}').next().unwrap_or("").split(',').map(str::trim).collect(),
             None => vec![part],
         };
         let word = |head: &str| head.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-        rooms.extend(heads.into_iter().map(word).filter(|word| MAY_IMPORT.iter().any(|(room, _)| room == word)));
+        modules.extend(heads.into_iter().map(word).filter(|word| MAY_IMPORT.iter().any(|(module, _)| module == word)));
     }
-    rooms
+    modules
 }
 
 #[test]
-fn rooms_import_only_what_they_may() {
+fn modules_import_only_what_they_may() {
     let mut broken = Vec::new();
     for (path, code) in sources() {
-        let Some((room, may)) = MAY_IMPORT.iter().find(|(room, _)| path.starts_with(&format!("{room}/"))) else {
+        let Some((module, may)) = MAY_IMPORT.iter().find(|(module, _)| path.starts_with(&format!("{module}/"))) else {
             continue;
         };
-        let forbidden = rooms_named(&code).into_iter().filter(|named| named != room && !may.contains(&named.as_str()));
+        let forbidden =
+            modules_named(&code).into_iter().filter(|named| named != module && !may.contains(&named.as_str()));
         broken.extend(forbidden.map(|named| format!("{path} names crate::{named}")));
     }
     assert!(broken.is_empty(), "the import rule of ARCHITECTURE.md is broken:\n{}", broken.join("\n"));
 }
 
 #[test]
-fn crates_are_named_only_in_their_room() {
+fn crates_are_named_only_in_their_module() {
     let mut broken = Vec::new();
     for (path, code) in sources() {
-        for (name, rooms) in NAMED_ONLY_IN {
-            let allowed = rooms.iter().any(|room| path.starts_with(&format!("{room}/")));
+        for (name, modules) in NAMED_ONLY_IN {
+            let allowed = modules.iter().any(|module| path.starts_with(&format!("{module}/")));
             if !allowed && code.contains(name) {
-                broken.push(format!("{path} names {name}, which belongs in {}", rooms.join(" and ")));
+                broken.push(format!("{path} names {name}, which belongs in {}", modules.join(" and ")));
             }
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// What reads a clock, waits, or reaches outside: none of it belongs in a state machine.
+/// Code that reads a clock, waits, or does I/O. None of it belongs in a state machine.
 const IMPURE: [&str; 7] = ["::now()", "tokio", ".await", "async ", "tracing::", "fastrand", "std::fs"];
 
 #[test]
-fn state_machines_read_no_clock_and_wait_for_nothing() {
+fn state_machines_read_no_clock_and_do_not_wait() {
     let is_machine = |path: &str| path.starts_with("worker/machine/") || path == "queue/memory/table.rs";
     let mut seen = 0;
     let mut broken = Vec::new();
@@ -113,15 +116,15 @@ fn state_machines_read_no_clock_and_wait_for_nothing() {
 }
 
 #[test]
-fn the_import_rule_sees_what_it_should() {
-    assert_eq!(rooms_named("use crate::queue::Job;"), ["queue"]);
-    assert_eq!(rooms_named("use crate::{plugins, worker};"), ["plugins", "worker"]);
-    assert_eq!(rooms_named("let x = crate::sandbox::Limits::default();"), ["sandbox"]);
-    assert!(rooms_named("use super::queue;").is_empty());
+fn the_import_rule_finds_imports() {
+    assert_eq!(modules_named("use crate::queue::Job;"), ["queue"]);
+    assert_eq!(modules_named("use crate::{plugins, worker};"), ["plugins", "worker"]);
+    assert_eq!(modules_named("let x = crate::sandbox::Limits::default();"), ["sandbox"]);
+    assert!(modules_named("use super::queue;").is_empty());
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_opens_with_a_doc_comment() {
     let mut files = Vec::new();
     ["host/src", "tests"].iter().for_each(|dir| collect(&root().join(dir), &mut files));
     let silent = |path: &PathBuf| !fs::read_to_string(path).unwrap().starts_with("//!");
@@ -130,7 +133,7 @@ fn every_file_says_what_it_is_for() {
 }
 
 #[test]
-fn the_tests_that_bear_the_invariants_exist() {
+fn the_tests_of_the_invariants_exist() {
     let listed = fs::read_to_string(root().join("tests/INVARIANTS.md")).unwrap();
     let named: Vec<&str> = listed.split('`').filter(|text| text.contains("::") && !text.contains(' ')).collect();
     assert!(named.len() > 30, "the list is there");

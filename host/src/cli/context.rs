@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::exit::{Code, Failure};
 use super::output::{Format, cell};
 use crate::config::{self, Environment, Location, Queue, Settings, suggest};
-use crate::plugins::{JobTypes, NotServed};
+use crate::plugins::{NotServed, PluginTypes};
 use crate::queue::{self, Id, JobType, OpenMode, Resolved, Store};
 
 /// How long a command waits for another process that holds the database.
@@ -102,7 +102,7 @@ pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> 
 
 /// The types that can be enqueued: those the settings name, and those that a file in the plugin directory serves by its name.
 pub(super) fn known_types(settings: &Settings) -> Vec<String> {
-    JobTypes::read(&settings.plugins).names().map(str::to_owned).collect()
+    PluginTypes::read(&settings.plugins).names().map(str::to_owned).collect()
 }
 
 /// Refuses a type that no daemon with these settings would serve. A type that the settings name passes even if its file is
@@ -111,14 +111,10 @@ pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[St
     if known.iter().any(|name| name == job_type.as_str()) {
         return Ok(());
     }
-    if let Err(NotServed::ServesOthers { file, types }) = JobTypes::read(&settings.plugins).serving(job_type.as_str()) {
-        let others: Vec<_> = types.iter().map(|name| format!("`[jobs.{name}]`")).collect();
-        let message = format!("nothing serves the type `{job_type}`: `{file}` is the plugin of {}", others.join(", "));
-        let hint = format!(
-            "add `[jobs.{job_type}]` to the settings, or enqueue `{}`; `--force` enqueues it anyway",
-            types.join("` or `")
-        );
-        return Err(Failure::new(Code::NotFound, message).hint(hint));
+    let served = PluginTypes::read(&settings.plugins).serving(job_type.as_str()).cloned();
+    if let Err(why @ NotServed::ServesOthers { .. }) = served {
+        let failure = Failure::new(Code::NotFound, why.message(job_type.as_str()));
+        return Err(failure.hint(format!("add `[jobs.{job_type}]` to the settings; `--force` enqueues it anyway")));
     }
     let dir = std::path::absolute(&settings.plugins.dir).unwrap_or_else(|_| settings.plugins.dir.clone());
     let message = format!(

@@ -11,16 +11,19 @@ mod delete;
 mod demo;
 mod enqueue;
 pub mod exit;
+mod init;
 mod input;
 mod list;
 mod log;
 mod logs;
 mod man;
 mod many;
+mod memory_limit;
 mod output;
 mod parse;
 mod plugin;
 mod render;
+mod requirements;
 mod retry;
 mod run;
 mod shipped;
@@ -58,6 +61,9 @@ enum Command {
     /// Run the daemon: claim due jobs and run their handlers
     #[command(after_help = run::HELP)]
     Run(run::Args),
+    /// Create a jobq.toml and a plugin directory
+    #[command(after_help = init::HELP)]
+    Init(init::Args),
     /// See it work: a daemon in a fresh directory, twenty jobs, and what became of them
     #[command(after_help = demo::HELP)]
     Demo(demo::Args),
@@ -145,6 +151,7 @@ fn dispatch(
 ) -> anyhow::Result<Code> {
     match command {
         Command::Run(args) => run::run(&args, early.unwrap_or_else(run::Listening::start)?, context),
+        Command::Init(args) => init::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
         Command::Status(args) => status::run(&args, context),

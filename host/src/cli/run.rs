@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::{missing_directories, unserved_types};
 use super::context::{Context, store_options};
-use super::exit::{Code, Failure};
+use super::exit::Code;
 use super::log::LogArgs;
 use super::output;
 use crate::config::Settings;
@@ -122,7 +122,8 @@ async fn serve(args: &Args, mut signals: Signals, context: &Context) -> anyhow::
             },
         }
     };
-    let Daemon { started_with, current, pool, .. } = daemon;
+    let Daemon { current, pool, .. } = daemon;
+    let fatal = pool.fatal_error().filter(|_| end == End::QueueGone);
     match end {
         End::Drained => say_drained(&*store).await,
         End::Stopped | End::QueueGone => tracing::info!(
@@ -143,13 +144,8 @@ async fn serve(args: &Args, mut signals: Signals, context: &Context) -> anyhow::
         tracing::warn!("the database could not be closed in time; nothing is lost");
     }
     tracing::info!("stopped");
-    if end == End::QueueGone {
-        let database = started_with.queue.database.display();
-        let failure = Failure::new(
-            Code::Unexpected,
-            format!("`{database}` was deleted, replaced or damaged while the daemon ran"),
-        );
-        return Err(failure.hint("start it again to work on the file that is there now").into());
+    if let Some(error) = fatal {
+        return Err(anyhow::Error::from(error));
     }
     Ok(())
 }

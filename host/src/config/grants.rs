@@ -1,62 +1,53 @@
-//! What one job type is granted: environment, directories, requests, follow-up types. All else is denied.
+//! What one job type is granted: environment, directories, requests, follow-up types. Everything else is denied.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::http;
-use super::path::path;
-use super::problem::{Findings, Problem, shown};
-use super::section::Section;
+use serde_json::json;
+
+use super::kind::{self, Kind, boolean, job_type, list};
+use super::problem::{Problem, shown};
+use super::section::{self, Section};
 use super::setting::Setting;
-use super::worker::job_types;
-use crate::sandbox::{DirGrant, Grants};
-
-/// The keys of one directory.
-pub(super) const DIR_KEYS: &[&str] = &["host", "guest", "write"];
+use crate::sandbox::{DirGrant, Grants, HttpGrant};
 
 /// Reads the grants of a `[jobs.NAME]`.
 pub(super) fn read(section: &mut Section<'_, '_>, base: &Path) -> Grants {
     let mut grants = Grants::default();
-    if let Some(setting) = section.setting("env") {
-        grants.env = env(&setting, section.findings);
-    }
-    if let Some(setting) = section.setting("dirs") {
-        grants.dirs = dirs(&setting, base, section.findings);
-    }
-    if let Some(setting) = section.setting("http") {
-        grants.http = http::read(&setting, section.findings);
-    }
-    if let Some(setting) = section.setting("enqueue") {
-        let types = job_types(&setting, "a list of job types", section).unwrap_or_default();
-        grants.enqueue = types.iter().map(ToString::to_string).collect();
-    }
+    section.key("env", env(), &mut grants.env);
+    section.key("dirs", dirs(base), &mut grants.dirs);
+    section.key("http", list("a list such as [\"https://api.example.com\"]", http_origin()), &mut grants.http);
+    let follow_ups = list("a list of job types", job_type());
+    let names = follow_ups.map(|types| types.iter().map(ToString::to_string).collect());
+    section.key("enqueue", names, &mut grants.enqueue);
     grants
 }
 
-fn env(setting: &Setting<'_>, findings: &mut Findings) -> BTreeMap<String, String> {
-    let table =
-        setting.table("a table such as { NAME = \"value\" }").map_err(|problem| findings.problems.push(problem));
-    let mut variables = BTreeMap::new();
-    for entry in table.into_iter().flat_map(|table| &table.entries) {
-        if let Err(what) = variable_name(&entry.key) {
-            let message = format!("`{}` of `{}` {what}", shown(&entry.key), setting.path);
-            findings.problems.push(Problem::new(message).at(&entry.key_place, "expected a name such as API_KEY"));
-        }
-        let value = Setting { path: format!("{}.{}", setting.path, entry.key), value: &entry.value };
-        match value.text("a string") {
-            Ok(text) if text.contains('\0') => {
-                findings.problems.push(value.problem("holds a NUL", "expected text without NUL"));
+fn env<'k>() -> Kind<'k, BTreeMap<String, String>> {
+    let schema = json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^(?!JOBQ_)[^=]+$" },
+        "additionalProperties": { "type": "string" },
+    });
+    Kind::with_findings(schema, |setting, findings| {
+        let table = findings.take(setting.table("a table such as { NAME = \"value\" }"))?;
+        let mut variables = BTreeMap::new();
+        for entry in &table.entries {
+            if let Err(what) = check_variable_name(&entry.key) {
+                let message = format!("`{}` of `{}` {what}", shown(&entry.key), setting.path);
+                findings.problems.push(Problem::new(message).at(&entry.key_span, "expected a name such as API_KEY"));
             }
-            Ok(text) => _ = variables.insert(entry.key.clone(), text.to_owned()),
-            Err(problem) => findings.problems.push(problem.cure("every variable is text: put it into quotes")),
+            let path = format!("{}.{}", setting.path, shown(&entry.key));
+            let value = findings.take(variable_value(&Setting { path, value: &entry.value }));
+            variables.extend(value.map(|value| (entry.key.clone(), value)));
         }
-    }
-    variables
+        Some(variables)
+    })
 }
 
-fn variable_name(name: &str) -> Result<(), &'static str> {
+fn check_variable_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err("is not the name of a variable");
+        return Err("is not a variable name");
     }
     if name.starts_with("JOBQ_") {
         return Err("is reserved: jobq sets JOBQ_ variables itself");
@@ -64,48 +55,86 @@ fn variable_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn dirs(setting: &Setting<'_>, base: &Path, findings: &mut Findings) -> Vec<DirGrant> {
-    let expected = "a list such as [{ host = \"data\", guest = \"/data\" }]";
-    let items = setting.list(expected).map_err(|problem| findings.problems.push(problem)).unwrap_or_default();
-    let (mut grants, mut guests) = (Vec::new(), BTreeSet::new());
-    for value in &items {
-        let setting = Setting { path: setting.path.clone(), value };
-        let Some(grant) = dir(&setting, base, findings) else { continue };
-        if !guests.insert(grant.guest.clone()) {
-            let problem = setting.problem(&format!("grants `{}` twice", shown(&grant.guest)), "the second one");
-            findings.problems.push(problem.cure("the guest could see only one of them there: choose another name"));
+fn variable_value(setting: &Setting<'_>) -> Result<String, Problem> {
+    let text = setting.text("a string").map_err(|problem| problem.with_help("every variable is text: quote it"))?;
+    if text.contains('\0') {
+        return Err(setting.problem("contains a NUL", "expected text without NUL"));
+    }
+    Ok(text.to_owned())
+}
+
+fn dirs(base: &Path) -> Kind<'_, Vec<DirGrant>> {
+    let one = dir(base);
+    Kind::with_findings(json!({ "type": "array", "items": one.schema() }), move |setting, findings| {
+        let items = findings.take(setting.list("a list such as [{ host = \"data\", guest = \"/data\" }]"))?;
+        let (mut grants, mut guests) = (Vec::new(), BTreeSet::new());
+        for value in &items {
+            let setting = Setting { path: setting.path.clone(), value };
+            let Some(grant) = one.read(&setting, findings) else { continue };
+            if !guests.insert(grant.guest.clone()) {
+                let problem = setting.problem(&format!("grants `{}` twice", shown(&grant.guest)), "granted again here");
+                let help = "the guest could see only one of the directories there: choose another name";
+                findings.problems.push(problem.with_help(help));
+            }
+            grants.push(grant);
         }
-        grants.push(grant);
-    }
-    grants
+        Some(grants)
+    })
 }
 
-fn dir(setting: &Setting<'_>, base: &Path, findings: &mut Findings) -> Option<DirGrant> {
-    let table = setting.table("a table such as { host = \"data\", guest = \"/data\" }");
-    let table = table.map_err(|problem| findings.problems.push(problem)).ok()?;
-    for key in ["host", "guest"].into_iter().filter(|key| table.get(key).is_none()) {
-        findings.problems.push(setting.problem(&format!("has no `{key}`"), format!("expected {key} = \"...\"")));
-    }
-    let mut section = Section::open(setting.path.clone(), Some(setting.value), DIR_KEYS.to_vec(), findings);
-    let host = section.get("host", |setting| path(setting, "the path of a directory", base));
-    let guest = section.get("guest", guest_path);
-    let write = section.get("write", Setting::boolean).unwrap_or(false);
-    Some(DirGrant { host: host?, guest: guest?, write })
+/// A [`DirGrant`] that is not complete yet.
+#[derive(Default)]
+struct Dir {
+    host: Option<PathBuf>,
+    guest: Option<String>,
+    write: bool,
 }
 
-/// Where the guest sees a directory: absolute and without detours, so that two names are the same only if they are written alike.
-fn guest_path(setting: &Setting<'_>) -> Result<String, Problem> {
-    let expected = "an absolute path such as \"/data\"";
-    let text = setting.text(expected)?;
-    let problem = |what: &str| setting.problem(what, format!("expected {expected}"));
-    let Some(inside) = text.strip_prefix('/') else {
-        return Err(problem("is not an absolute path"));
-    };
-    let inside = inside.strip_suffix('/').unwrap_or(inside);
-    if text.contains(['\0', '\\'])
-        || (!inside.is_empty() && inside.split('/').any(|part| matches!(part, "" | "." | "..")))
-    {
-        return Err(problem("is not a plain path"));
-    }
-    Ok(format!("/{inside}"))
+fn dir(base: &Path) -> Kind<'_, DirGrant> {
+    let dir = section::table(move |section, dir: &mut Dir| {
+        dir.host = section.optional("host", kind::path("the path of a directory", base).doc("The directory here."));
+        dir.guest = section.optional("guest", guest_path().doc("Where the handler sees it."));
+        section.key("write", boolean().doc("Whether the handler may write there."), &mut dir.write);
+    });
+    let mut schema = dir.schema().clone();
+    schema["required"] = json!(["host", "guest"]);
+    Kind::with_findings(schema, move |setting, findings| {
+        let table = findings.take(setting.table("a table such as { host = \"data\", guest = \"/data\" }"))?;
+        for key in ["host", "guest"].into_iter().filter(|key| table.get(key).is_none()) {
+            findings.problems.push(setting.problem(&format!("has no `{key}`"), format!("expected {key} = \"...\"")));
+        }
+        let Dir { host, guest, write } = dir.read(setting, findings)?;
+        Some(DirGrant { host: host?, guest: guest?, write })
+    })
+}
+
+/// Where the guest sees a directory: an absolute path without `.` and `..`, so that equal paths are written alike.
+fn guest_path<'k>() -> Kind<'k, String> {
+    Kind::new(json!({ "type": "string", "pattern": "^/" }), |setting| {
+        let expected = "an absolute path such as \"/data\"";
+        let text = setting.text(expected)?;
+        let problem = |what: &str| setting.problem(what, format!("expected {expected}"));
+        let Some(inside) = text.strip_prefix('/') else {
+            return Err(problem("is not an absolute path"));
+        };
+        let inside = inside.strip_suffix('/').unwrap_or(inside);
+        if text.contains(['\0', '\\'])
+            || (!inside.is_empty() && inside.split('/').any(|part| matches!(part, "" | "." | "..")))
+        {
+            return Err(problem("is not a plain path"));
+        }
+        Ok(format!("/{inside}"))
+    })
+}
+
+/// An origin that the type may send requests to: `scheme://host[:port]`, with `*.` allowed in front of the host.
+fn http_origin<'k>() -> Kind<'k, HttpGrant> {
+    Kind::new(json!({ "type": "string", "pattern": "^https?://[^/?#@]+$" }), |setting| {
+        let text = setting.text("a string such as \"https://api.example.com\"")?;
+        HttpGrant::parse(text).map_err(|error| {
+            let what = format!("names `{}`, which is not an origin", shown(text));
+            let expected = "expected scheme://host[:port], \"*.\" allowed in front of the host";
+            setting.problem(&what, expected).with_help(error.to_string())
+        })
+    })
 }

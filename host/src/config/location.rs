@@ -1,40 +1,40 @@
-//! Which file holds the settings, and its text.
+//! Finds and reads the settings file.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::place::{Origin, Place, Source};
 use super::problem::Problem;
-use super::regular::read_regular;
+use super::regular_file::read_regular_file;
+use super::span::{Origin, Source, Span};
 
-/// The file that is read where none is named.
+/// The file that is read if none is named.
 const DEFAULT: &str = "jobq.toml";
 
-/// The longest file that is read; settings are short.
+/// The longest file that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Where the settings are looked for.
+/// Where to look for the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// In this file, which must be there.
+    /// In this file, which must exist.
     Named {
         /// The file.
         path: PathBuf,
-        /// Who named it, for messages: `--config` or `JOBQ_CONFIG`.
+        /// What named it, for messages: `--config` or `JOBQ_CONFIG`.
         by: &'static str,
     },
-    /// In `jobq.toml` of the current directory; without it the built-in defaults hold.
+    /// In `jobq.toml` of the current directory; without it the built-in defaults apply.
     Default,
 }
 
 impl Location {
-    /// `--config FILE`, else `JOBQ_CONFIG`, else `./jobq.toml`. An empty variable is none.
+    /// `--config FILE`, else `JOBQ_CONFIG`, else `./jobq.toml`. An empty variable counts as unset.
     pub fn find(flag: Option<PathBuf>) -> Self {
         Self::choose(flag, std::env::var_os("JOBQ_CONFIG"))
     }
 
-    /// As [`find`](Self::find), with the value of `JOBQ_CONFIG` given.
+    /// Like [`find`](Self::find), but takes the value of `JOBQ_CONFIG`.
     pub fn choose(flag: Option<PathBuf>, variable: Option<OsString>) -> Self {
         match (flag, variable) {
             (Some(path), _) => Self::Named { path, by: "--config" },
@@ -43,7 +43,7 @@ impl Location {
         }
     }
 
-    /// Reads the file; `None` where the default one is not there.
+    /// Reads the file; `None` if it is the default one and does not exist.
     pub(super) fn read(&self) -> Result<Option<Text>, Problem> {
         let path = match self {
             Self::Named { path, .. } => path,
@@ -60,21 +60,21 @@ impl Location {
         let shown = path.display();
         match self {
             Self::Named { by, .. } => Problem::new(format!("cannot read the settings from `{shown}`: {error}"))
-                .cure(format!("{by} names this file: without it, ./{DEFAULT} or the built-in defaults hold")),
+                .with_help(format!("{by} names this file; without it, ./{DEFAULT} or the built-in defaults apply")),
             Self::Default => Problem::new(format!("cannot read the settings from `{shown}`: {error}")),
         }
     }
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = read_regular(path, MAX_BYTES + 1)?;
+    let bytes = read_regular_file(path, MAX_BYTES + 1)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB"));
     }
     Ok(bytes)
 }
 
-/// A file that was read.
+/// The text of a file.
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) path: PathBuf,
@@ -89,15 +89,15 @@ impl Text {
                 let bad = error.utf8_error().valid_up_to();
                 let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 let source = Source::new(Origin::File, &path.display().to_string(), lossy);
-                let place = Place::new(&source, bad..bad + '\u{fffd}'.len_utf8());
+                let span = Span::new(&source, bad..bad + '\u{fffd}'.len_utf8());
                 Err(Problem::new("the file is not UTF-8")
-                    .at(&place, "the first bad byte")
-                    .cure("save the file as UTF-8"))
+                    .at(&span, "the first invalid byte")
+                    .with_help("save the file as UTF-8"))
             }
         }
     }
 
-    /// The directory that relative paths start at.
+    /// The directory at which relative paths start.
     pub(super) fn base(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }

@@ -1,45 +1,40 @@
-//! `jobq.toml` and the variables, checked into the options of the other rooms.
+//! `jobq.toml` and the variables, checked into the options of the other modules.
 //!
-//! Start with [`load`], which gives [`Settings`] or a [`ConfigError`] with every problem at once.
-//! The way of a setting: [`Location`] finds the file, `file` holds what is written with its places,
-//! [`Environment`] is laid over it, `check` has each section read by the file of its name
-//! through `section` (a table) and `setting` (a value).
-//! This room opens nothing but the settings file, and for who runs guests the secrets it names
-//! ([`Settings::with_secrets`]): whether a directory or a plugin is there, others find out.
+//! Start with [`load`], which returns [`Settings`], or a [`ConfigError`] with every problem at once.
+//! [`Location`] finds the file, `tree` parses it into values with locations, [`Environment`] is laid over it, and `check` reads
+//! each table. `tables`, `defaults`, `jobs` and `grants` declare the keys: each name with a `kind`, which reads the value and describes
+//! it for the JSON Schema, and the option that it sets. To add a key, declare it there and document it in `jobq.toml`.
+//!
+//! This module opens only the settings file and, for commands that run guests, the secrets that it names
+//! ([`Settings::with_secrets`]). Whether a directory or a plugin exists is checked elsewhere.
 
-mod backoff;
 mod check;
+mod defaults;
 mod environment;
-mod file;
 mod grants;
-mod http;
 mod jobs;
+mod kind;
 mod location;
-mod path;
-mod place;
-mod plugins;
 mod problem;
-mod queue;
-mod regular;
-mod retention;
-mod rule;
+mod regular_file;
 mod schema;
 mod secrets;
 mod section;
-mod server;
 mod setting;
 mod settings;
+mod span;
 pub mod suggest;
-mod worker;
+mod tables;
+mod tree;
 mod written;
 
 use std::path::Path;
 
-pub use check::{check, keys};
+pub use check::check;
 pub use environment::Environment;
 pub use location::Location;
 pub use problem::{ConfigError, Look, Problem, render};
-pub use schema::schema;
+pub use schema::{keys, schema};
 pub use secrets::SecretSource;
 pub use settings::{Queue, Settings};
 pub use written::Written;
@@ -47,7 +42,7 @@ pub use written::Written;
 /// Reads and checks the settings: defaults < file < environment.
 ///
 /// # Errors
-/// When the file cannot be read, or when anything in it, or in the variables is wrong.
+/// When the file cannot be read, or when the file or a variable is wrong.
 pub fn load(location: &Location, environment: &Environment) -> Result<Settings, ConfigError> {
     let read = location.read().map_err(|problem| ConfigError::new(vec![problem]))?;
     match read {
@@ -58,9 +53,8 @@ pub fn load(location: &Location, environment: &Environment) -> Result<Settings, 
         }
         None => {
             let mut settings = check("", "jobq.toml", Path::new(""), environment)?;
-            settings
-                .notes
-                .push("no jobq.toml here: the defaults hold, and paths start at the current directory".to_owned());
+            let note = "there is no jobq.toml here: the defaults apply, and paths start at the current directory";
+            settings.notes.push(note.to_owned());
             Ok(settings)
         }
     }

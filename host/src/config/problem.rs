@@ -1,36 +1,37 @@
-//! What is wrong with the settings: every problem with its place and its cure, rendered for people.
+//! Problems with the settings: each with its location and what to do about it.
 
 use std::fmt;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use thiserror::Error;
 
-use super::place::Place;
+use super::span::Span;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
 pub struct Problem {
     message: String,
-    place: Option<Place>,
+    span: Option<Span>,
     label: Option<String>,
-    cure: Option<String>,
+    help: Option<String>,
 }
 
 impl Problem {
-    /// A problem that `message` names.
+    /// A problem that `message` describes.
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, label: None, cure: None }
+        Self { message: message.into(), span: None, label: None, help: None }
     }
 
-    /// Points at `place`; `label` says there what would be right.
-    pub(super) fn at(self, place: &Place, label: impl Into<String>) -> Self {
-        Self { place: Some(place.clone()), label: Some(label.into()), ..self }
+    /// Points at `span`; `label` says what would be right there.
+    pub(super) fn at(self, span: &Span, label: impl Into<String>) -> Self {
+        Self { span: Some(span.clone()), label: Some(label.into()), ..self }
     }
 
-    /// Says what to do, unless that has been said.
-    pub(super) fn cure(self, cure: impl Into<String>) -> Self {
-        Self { cure: Some(self.cure.unwrap_or_else(|| cure.into())), ..self }
+    /// Says what to do, unless the problem already does.
+    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help.get_or_insert_with(|| help.into());
+        self
     }
 
     /// What is wrong, in one line.
@@ -38,40 +39,40 @@ impl Problem {
         &self.message
     }
 
-    /// What was expected at the place.
+    /// What was expected at its location.
     pub fn expected(&self) -> Option<&str> {
         self.label.as_deref()
     }
 
     /// What to do about it.
     pub fn help(&self) -> Option<&str> {
-        self.cure.as_deref()
+        self.help.as_deref()
     }
 
-    /// The text that holds it (the file as it was named, `environment` or `command line`), the line and the column, both from 1.
+    /// The name of the text (the file, or `environment`), the line and the column, both from 1.
     pub fn location(&self) -> Option<(&str, usize, usize)> {
-        let place = self.place.as_ref()?;
-        let (line, column) = place.line_and_column();
-        Some((place.source.text.name(), line, column))
+        let span = self.span.as_ref()?;
+        let (line, column) = span.line_and_column();
+        Some((span.source.text.name(), line, column))
     }
 }
 
 impl Diagnostic for Problem {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.cure.as_ref().map(|cure| Box::new(cure) as Box<dyn fmt::Display>)
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.place.as_ref().map(|place| &*place.source as &dyn SourceCode)
+        self.span.as_ref().map(|span| &*span.source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.place.as_ref()?;
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(self.label.clone(), place.drawn()))))
+        let span = self.span.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(self.label.clone(), span.underlined()))))
     }
 }
 
-/// As much of a text as a message can bear, without control characters.
+/// The first 60 characters of a text, without control characters, to quote in a message.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -93,29 +94,27 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The problems, sorted by place: file, variables.
+    /// The problems, sorted by location: first the file, then the variables.
     pub(super) fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| {
-            problem
-                .place
-                .as_ref()
-                .map(|place| (place.origin() as u8, place.source.text.inner().clone(), place.span.start))
+            let span = problem.span.as_ref();
+            span.map(|span| (span.origin() as u8, span.source.text.inner().clone(), span.range.start))
         });
         Self { problems }
     }
 
-    /// Each problem; at least one.
+    /// Every problem; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// As [`render`] draws them.
+    /// Draws the problems, as [`render`] does.
     pub fn render(&self, look: Look) -> String {
         render(&self.problems, look)
     }
 }
 
-/// Every problem with its line, a caret and what would be right, one after the other.
+/// Draws each problem with its line, a caret and what would be right.
 pub fn render(problems: &[Problem], look: Look) -> String {
     let theme = match look {
         Look::Plain => GraphicalTheme::none(),
@@ -125,30 +124,45 @@ pub fn render(problems: &[Problem], look: Look) -> String {
         .without_syntax_highlighting()
         .with_links(false)
         .with_wrap_lines(false);
-    let mut drawn = Vec::new();
-    for problem in problems {
+    let draw = |problem: &Problem| {
         let mut text = String::new();
         match handler.render_report(&mut text, problem) {
-            Ok(()) => drawn.push(text),
-            Err(fmt::Error) => drawn.push(format!("{problem}\n")),
+            Ok(()) => text,
+            Err(fmt::Error) => format!("{problem}\n"),
         }
-    }
-    drawn.join("\n")
+    };
+    problems.iter().map(draw).collect::<Vec<_>>().join("\n")
 }
 
 /// What a check has found so far.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// These refuse the settings.
+    /// The settings are refused because of these.
     pub(super) problems: Vec<Problem>,
-    /// These are only said.
+    /// Keys that resemble none of their table. They become problems once it is known which other table has the key.
+    pub(super) unknown_keys: Vec<UnknownKey>,
+    /// Worth saying, but no reason to refuse the settings.
     pub(super) notes: Vec<String>,
 }
 
+/// A key that its table does not have.
+#[derive(Debug)]
+pub(super) struct UnknownKey {
+    pub(super) key: String,
+    pub(super) problem: Problem,
+    /// What to say if no other table has the key.
+    pub(super) help: String,
+}
+
 impl Findings {
-    /// Adds a note about what is written at `place`.
-    pub(super) fn note(&mut self, place: &Place, note: impl fmt::Display) {
-        let (line, _) = place.line_and_column();
-        self.notes.push(format!("{}:{line}: {note}", place.source.text.name()));
+    /// Takes a value, or keeps the problem with it.
+    pub(super) fn take<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// Adds a note about what is written at `span`.
+    pub(super) fn note(&mut self, span: &Span, note: impl fmt::Display) {
+        let (line, _) = span.line_and_column();
+        self.notes.push(format!("{}:{line}: {note}", span.source.text.name()));
     }
 }

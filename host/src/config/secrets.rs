@@ -1,7 +1,7 @@
-//! `secrets`: variables whose values stand elsewhere, in the environment of the daemon or in a file.
+//! `secrets`: variables of a handler whose values are elsewhere, in the environment of the daemon or in a file.
 //!
-//! The settings hold where each is to be found. Only who runs guests reads them, by [`Settings::with_secrets`], so that
-//! every other command works without the right to. No message shows a value, or a line that may hold one.
+//! The settings only say where each value is. Only commands that run guests read the values, so every other command works
+//! without permission to. No message shows a value, or a line that may contain one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,26 +9,26 @@ use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::file::{Entry, Shape, Table, Value};
-use super::path::path;
-use super::place::Place;
-use super::problem::{ConfigError, Findings, Problem, shown};
-use super::regular::read_regular;
+use serde_json::{Value as Json, json};
+
+use super::kind::{self, Kind};
+use super::problem::{Findings, Problem, shown};
+use super::regular_file::read_regular_file;
 use super::setting::Setting;
-use super::settings::Settings;
+use super::span::Span;
+use super::tree::{Entry, Shape, Table, Value};
 use crate::queue::JobType;
-use crate::sandbox::{LONGEST_SECRET, SHORTEST_SECRET, Secret};
+use crate::sandbox::{LONGEST_SECRET, SHORTEST_SECRET};
 
-/// Where the value of a secret is to be found.
+/// Where to find the value of a secret.
 #[derive(Clone)]
 pub struct SecretSource {
     job_type: JobType,
     /// The variable that the guest sees.
     name: String,
     from: Store,
-    place: Place,
+    span: Span,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,23 +71,44 @@ impl PartialEq for SecretSource {
     }
 }
 
-/// Reads where the secrets of a type are to be found; `taken` says whether a variable has a plain value already.
-pub(super) fn read(
+/// Where to find the secrets of a type. A name in `env` already has a plain value, and cannot be a secret too.
+pub(super) fn kind<'k>(
+    job_type: &'k JobType,
+    base: &'k Path,
+    env: &'k BTreeMap<String, String>,
+) -> Kind<'k, Vec<SecretSource>> {
+    let schema = json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^(?!JOBQ_)[A-Za-z_][A-Za-z0-9_]*$" },
+        "additionalProperties": { "oneOf": [source_schema("env"), source_schema("file")] },
+    });
+    Kind::with_findings(schema, |setting, findings| Some(read(setting, job_type, base, env, findings)))
+}
+
+fn source_schema(key: &str) -> Json {
+    json!({
+        "type": "object",
+        "properties": { key: { "type": "string", "minLength": 1 } },
+        "required": [key],
+        "additionalProperties": false,
+    })
+}
+
+fn read(
     setting: &Setting<'_>,
     job_type: &JobType,
     base: &Path,
-    taken: impl Fn(&str) -> bool,
+    env: &BTreeMap<String, String>,
     findings: &mut Findings,
 ) -> Vec<SecretSource> {
     let Shape::Table(table) = &setting.value.shape else {
-        findings.problems.push(written_out(&setting.path, &setting.value.place));
+        findings.problems.push(written_out(&setting.path, &setting.value.span));
         return Vec::new();
     };
-    // Nothing of a line that holds a value may be drawn, so nothing else is said of this table.
+    // A line with a value must not be drawn, so the other problems of this table are not reported.
     let written: Vec<_> = table.entries.iter().filter(|entry| !is_source(&entry.value)).collect();
     if !written.is_empty() {
-        let problem =
-            |entry: &&Entry| written_out(&format!("{}.{}", setting.path, shown(&entry.key)), &entry.key_place);
+        let problem = |entry: &&Entry| written_out(&format!("{}.{}", setting.path, shown(&entry.key)), &entry.key_span);
         findings.problems.extend(written.iter().map(problem));
         return Vec::new();
     }
@@ -95,9 +116,9 @@ pub(super) fn read(
     for entry in &table.entries {
         let path = format!("{}.{}", setting.path, shown(&entry.key));
         match source(&Setting { path, value: &entry.value }, entry, job_type, base) {
-            Ok(source) if taken(&source.name) => {
-                let problem = Problem::new(format!("`{}` stands in `env` and in `secrets`", source.name));
-                findings.problems.push(problem.at(&entry.key_place, "the guest can see only one of them"));
+            Ok(source) if env.contains_key(&source.name) => {
+                let problem = Problem::new(format!("`{}` is both in `env` and in `secrets`", source.name));
+                findings.problems.push(problem.at(&entry.key_span, "the guest can see only one of them"));
             }
             Ok(source) => sources.push(source),
             Err(problem) => findings.problems.push(problem),
@@ -106,7 +127,7 @@ pub(super) fn read(
     sources
 }
 
-/// Whether what stands under `secrets`, or under a key that was to be that, may be no description of where they are but the secrets.
+/// Whether the value of `secrets`, or of a misspelt `secrets`, may contain a secret instead of where to find it.
 pub(super) fn holds_a_value(value: &Value) -> bool {
     match &value.shape {
         Shape::Table(table) => table.entries.iter().any(|entry| !is_source(&entry.value)),
@@ -119,26 +140,26 @@ fn is_source(value: &Value) -> bool {
     table.entries.iter().all(|entry| matches!(entry.key.as_str(), "env" | "file"))
 }
 
-/// Says where it is, and does not show it.
-fn written_out(path: &str, place: &Place) -> Problem {
-    let (line, _) = place.line_and_column();
-    Problem::new(format!("{}:{line}: `{path}` does not say where the secret is to be found", place.source.text.name()))
-        .cure("write { env = \"NAME\" } for a variable of the daemon or { file = \"path\" }; the value itself stands nowhere in the settings")
+/// A secret that is written out in the settings. The message names the line but does not show it.
+fn written_out(path: &str, span: &Span) -> Problem {
+    let (line, _) = span.line_and_column();
+    Problem::new(format!("{}:{line}: `{path}` does not say where to find the secret", span.source.text.name()))
+        .with_help("write { env = \"NAME\" } for a variable of the daemon or { file = \"path\" }; the settings never contain the value itself")
 }
 
 fn source(setting: &Setting<'_>, entry: &Entry, job_type: &JobType, base: &Path) -> Result<SecretSource, Problem> {
     let name = entry.key.clone();
     let wrong = |what: &str, expected: &str| {
-        Err(Problem::new(format!("`{}` {what}", setting.path)).at(&entry.key_place, expected))
+        Err(Problem::new(format!("`{}` {what}", setting.path)).at(&entry.key_span, expected))
     };
     if !is_variable(&name) {
-        return wrong("is not the name of a variable", "expected letters, digits and _ such as API_KEY");
+        return wrong("is not a variable name", "expected letters, digits and _ such as API_KEY");
     }
     if name.starts_with("JOBQ_") {
         return wrong("is reserved: jobq sets JOBQ_ variables itself", "expected a name such as API_KEY");
     }
     let from = store(setting, setting.table("{ env = \"NAME\" } or { file = \"path\" }")?, base)?;
-    Ok(SecretSource { job_type: job_type.clone(), name, from, place: setting.value.place.clone() })
+    Ok(SecretSource { job_type: job_type.clone(), name, from, span: setting.value.span.clone() })
 }
 
 fn store(setting: &Setting<'_>, table: &Table, base: &Path) -> Result<Store, Problem> {
@@ -149,67 +170,34 @@ fn store(setting: &Setting<'_>, table: &Table, base: &Path) -> Result<Store, Pro
     };
     let inner = Setting { path: format!("{}.{}", setting.path, entry.key), value: &entry.value };
     if entry.key == "file" {
-        return path(&inner, "the path of a file, such as \"api_key.txt\"", base).map(Store::File);
+        return kind::read_path(&inner, "the path of a file, such as \"api_key.txt\"", base).map(Store::File);
     }
     match inner.text("the name of a variable of the daemon")? {
         name if name.is_empty() || name.contains(['=', '\0']) => {
-            Err(inner.problem("is not the name of a variable", "expected a name such as \"API_KEY\""))
+            Err(inner.problem("is not a variable name", "expected a name such as \"API_KEY\""))
         }
         name => Ok(Store::Env(name.to_owned())),
     }
 }
 
-/// Its name is put into results in place of its value, within strings of JSON too.
+/// The name replaces the value in results, also inside JSON strings, so it contains nothing that JSON escapes.
 fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-impl Settings {
-    /// Forgets the secrets of every other type, for who runs guests of this one only.
-    #[must_use]
-    pub fn with_secrets_of_none_but(mut self, job_type: &JobType) -> Self {
-        self.secrets.retain(|source| source.job_type == *job_type);
-        self
-    }
-
-    /// Reads the secrets of every type and puts them among its grants. `variable` looks into the environment of the daemon.
+impl SecretSource {
+    /// Reads the value. `variable` looks up a variable of the daemon.
     ///
     /// # Errors
-    /// When one is missing or cannot be kept secret: every such problem, each with its line.
-    pub fn with_secrets(mut self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
-        let (mut found, mut findings) = (BTreeMap::<JobType, Vec<(String, Secret)>>::new(), Findings::default());
-        for source in &self.secrets {
-            match source.value(&variable) {
-                Ok(value) => {
-                    let secret = (source.name.clone(), Secret::new(&value));
-                    found.entry(source.job_type.clone()).or_default().push(secret);
-                    source.note_if_open(&mut findings);
-                }
-                Err(problem) => findings.problems.push(problem),
-            }
-        }
-        if !findings.problems.is_empty() {
-            return Err(ConfigError::new(findings.problems));
-        }
-        self.notes.extend(findings.notes);
-        for (job_type, secrets) in found {
-            if let Some(rule) = self.worker.job_types.by_type.get_mut(&job_type) {
-                Arc::make_mut(rule).grants.secrets = secrets.into_iter().collect();
-            }
-        }
-        Ok(self)
-    }
-}
-
-impl SecretSource {
-    fn value(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<String, Problem> {
+    /// When it is missing, or cannot be kept secret.
+    pub(super) fn value(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<String, Problem> {
         let bytes = match &self.from {
             Store::Env(name) => variable(name).map(|value| value.into_encoded_bytes()).ok_or_else(|| {
                 let cure = format!(
-                    "start jobq with {name} in its environment; a reload does not change that of a running daemon"
+                    "start jobq with {name} in its environment; a reload does not change the environment of a running daemon"
                 );
-                self.problem("is not set", "no such variable in the environment").cure(cure)
+                self.problem("is not set", "no such variable in the environment").with_help(cure)
             })?,
             Store::File(file) => without_newline(read_file(file).map_err(|error| {
                 self.problem(&format!("cannot be read: {error}"), format!("this is `{}`", file.display()))
@@ -220,12 +208,12 @@ impl SecretSource {
             return Err(self.problem("is empty", "expected a value"));
         }
         if value.contains('\0') {
-            return Err(self.problem("holds a NUL", "expected text without NUL"));
+            return Err(self.problem("contains a NUL", "expected text without NUL"));
         }
         if value.len() < SHORTEST_SECRET {
             let problem = self.problem("is too short", format!("expected at least {SHORTEST_SECRET} bytes"));
             return Err(
-                problem.cure("so short a value cannot be told from other text and kept out of logs; `env` takes any")
+                problem.with_help("a value this short also occurs in ordinary text, so logs cannot be cleaned of it; `env` takes any value")
             );
         }
         if value.len() > LONGEST_SECRET {
@@ -235,23 +223,23 @@ impl SecretSource {
     }
 
     fn problem(&self, what: &str, expected: impl Into<String>) -> Problem {
-        Problem::new(format!("the secret `{}` of `{}` {what}", self.name, self.job_type)).at(&self.place, expected)
+        Problem::new(format!("the secret `{}` of `{}` {what}", self.name, self.job_type)).at(&self.span, expected)
     }
 
-    fn note_if_open(&self, findings: &mut Findings) {
+    /// Adds a note if every user of this machine can read the file.
+    pub(super) fn note_if_open(&self, findings: &mut Findings) {
         let Store::File(file) = &self.from else { return };
         let mode = std::fs::metadata(file).map_or(0, |metadata| metadata.permissions().mode());
         if mode & 0o004 != 0 {
             let file = file.display();
-            findings
-                .note(&self.place, format!("every user of this machine can read the secret in `{file}`: chmod o-r"));
+            findings.note(&self.span, format!("every user of this machine can read the secret in `{file}`: chmod o-r"));
         }
     }
 }
 
-/// A little more than a secret may have, so that a file that is too long is seen to be.
+/// Reads a little more than a secret may have, to detect a file that is too long.
 fn read_file(file: &Path) -> io::Result<Vec<u8>> {
-    read_regular(file, LONGEST_SECRET as u64 + 3)
+    read_regular_file(file, LONGEST_SECRET as u64 + 3)
 }
 
 fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {

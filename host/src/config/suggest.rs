@@ -1,8 +1,8 @@
-//! "Did you mean": the known word that somebody most likely meant.
+//! "Did you mean": the known word closest to a misspelt one.
 
-/// The candidate nearest to `word`, where one is near enough to be a slip: a typo, another case, `-` for `_`.
+/// The candidate closest to `word`, if `word` can be a misspelling of it: a typo, another case, `-` for `_`.
 ///
-/// A third of the letters may differ, and at least one; equal distances go to the earlier candidate.
+/// At most a third of the letters, but at least one, may differ. Of equally close candidates, the first wins.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -16,7 +16,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The distance costs the product of both lengths, and nobody types more than this by a slip.
+/// Computing the distance costs the product of both lengths; longer words are not typos.
 const LONGEST: usize = 200;
 
 fn normal(word: &str) -> String {
@@ -28,7 +28,7 @@ mod tests {
     use super::closest;
 
     #[test]
-    fn a_slip_finds_its_word() {
+    fn a_typo_finds_the_word() {
         let words = ["concurrency", "types", "poll_interval", "max_poll_interval", "lease"];
         for (typed, meant) in [
             ("concurency", "concurrency"),
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn another_word_finds_nothing() {
+    fn an_unrelated_word_finds_nothing() {
         for typed in ["", "x", "retries", "工作", &"lease".repeat(100)] {
             assert_eq!(closest(typed, ["concurrency", "types", "lease"]), None, "{typed}");
         }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -48,6 +49,20 @@ impl Cache {
     /// A cache that keeps nothing: everything is compiled anew.
     pub const fn none() -> Self {
         Self { dir: None }
+    }
+
+    /// Why compiled code cannot be kept in `dir`, or not be loaded from there; `None` if it can.
+    /// Creates the directory like [`open`](Self::open), and writes a file to try it.
+    pub fn obstacle(dir: &Path) -> Option<String> {
+        let dir = match private_dir(dir) {
+            Ok(dir) => dir,
+            Err(error) => return Some(error.to_string()),
+        };
+        if let Err(error) = tempfile::NamedTempFile::with_suffix_in(".tmp", &dir) {
+            return Some(format!("it is not writable: {}", error.kind()));
+        }
+        let is_noexec = statvfs(&dir).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC));
+        is_noexec.then(|| "its file system is mounted noexec, so no code can be loaded from it".to_owned())
     }
 
     /// Whether the code under `key` is there and whole.

@@ -4,17 +4,17 @@
 //! a running attempt keeps the version it started on; a type whose file is gone serves nothing until it is back.
 
 mod cache;
-mod job_types;
 mod loader;
 mod options;
 mod private;
 mod registry;
 mod scan;
+mod types;
 mod watch;
 
 pub use cache::Cache;
-pub use job_types::{JobTypes, NotServed, is_type};
 pub use loader::{LoadFileError, is_compiled, load_file, read};
 pub use options::{PluginOptions, Source};
 pub use registry::{Entry, Registry, State, Version};
 pub use scan::{FileName, stem};
+pub use types::{NotServed, PluginTypes, is_type};

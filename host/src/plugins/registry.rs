@@ -11,10 +11,10 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::cache::Cache;
-use super::job_types::{self, is_type};
 use super::loader::{LoadFileError, Loaded, Loader, Order};
 use super::options::{PluginOptions, Source};
 use super::scan::{FileName, Fingerprint, scan, stem};
+use super::types::{self, is_type};
 use super::watch::Watch;
 use crate::sandbox::{Metering, Plugin, Sandbox};
 
@@ -402,7 +402,7 @@ impl Keeper {
     }
 
     fn sources(&self) -> BTreeMap<String, Source> {
-        job_types::sources(&self.options, self.files.keys().map(String::as_str))
+        types::sources(&self.options, self.files.keys().map(String::as_str))
     }
 
     fn publish(&mut self) {

@@ -14,6 +14,9 @@ impl Timestamp {
     /// The earliest due time, in September 2001. Smaller numbers are seconds taken for milliseconds.
     pub const EARLIEST_DUE: Self = Self(1_000_000_000_000);
 
+    /// The latest due time, in the year 5138. Larger numbers are microseconds taken for milliseconds.
+    pub const LATEST_DUE: Self = Self(99_999_999_999_999);
+
     /// The wall clock of this machine.
     pub fn now() -> Self {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -155,7 +158,7 @@ pub struct Key(Arc<str>);
 
 /// Not a valid key. The text is not repeated, because it may be long or secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("not a valid key: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
+#[error("the key is not valid: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
 pub struct KeyError(());
 
 impl Key {
@@ -276,8 +279,8 @@ impl Due {
     /// The due time of a job that is stored at `now`.
     pub(super) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
-            Self::In(delay) => now.after(delay),
-            Self::At(instant) => instant.max(Timestamp::EARLIEST_DUE),
+            Self::In(delay) => now.after(delay).min(Timestamp::LATEST_DUE),
+            Self::At(instant) => instant.clamp(Timestamp::EARLIEST_DUE, Timestamp::LATEST_DUE),
         }
     }
 }

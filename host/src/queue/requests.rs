@@ -200,25 +200,25 @@ pub enum Retried {
     NotFound,
 }
 
-/// The answer to an id that may be shortened.
+/// The result of a lookup by an id that may be abbreviated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// The one job that it names.
+    /// The only match.
     Job(Id),
-    /// Several jobs have ids that begin with it; the first few of them in the order of their ids.
+    /// Several ids begin with it: the first few, in order.
     Ambiguous(Vec<Id>),
-    /// No job has such an id.
+    /// No id begins with it.
     NotFound,
 }
 
 impl Resolved {
-    /// The shortest text that is taken for the beginning of an id.
+    /// The shortest prefix of an id that is accepted.
     pub const MIN_PREFIX: usize = 6;
 
-    /// How many ids an ambiguous answer lists.
+    /// How many ids an ambiguous result lists.
     pub const LISTED: usize = 10;
 
-    /// The answer for the ids that begin with what was asked.
+    /// The result for the ids that begin with a prefix.
     pub(super) fn of_candidates(mut candidates: Vec<Id>) -> Self {
         match candidates.len() {
             0 => Self::NotFound,

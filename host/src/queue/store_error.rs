@@ -21,11 +21,17 @@ pub enum StoreError {
     #[error("the database failed: {0}")]
     Failed(String),
     /// The database was deleted or replaced while it was open.
-    #[error("`{0}` was deleted or replaced while it was open; anything written now is lost")]
+    #[error(
+        "`{0}` was deleted or replaced while it was open; anything written now is lost\n\
+             hint: start it again to use the file that is there now"
+    )]
     Gone(String),
     /// The database is inconsistent: a disk error, or something other than SQLite wrote to the file.
     #[error("the database is damaged: {0}\nhint: stop every program that uses it, and restore a backup")]
     Corrupt(String),
+    /// A table of the queue was dropped while it was open.
+    #[error("table `{0}` was dropped while the queue was open\nhint: restore a backup")]
+    NoTable(String),
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
@@ -39,6 +45,6 @@ impl StoreError {
 
     /// Whether anything written from now on would be lost, so that a daemon must end.
     pub const fn is_fatal(&self) -> bool {
-        matches!(self, Self::Gone(_) | Self::Corrupt(_))
+        matches!(self, Self::Gone(_) | Self::Corrupt(_) | Self::NoTable(_))
     }
 }

@@ -15,7 +15,6 @@ use tracing::field::{DisplayValue, display};
 
 use super::attempt::Verdict;
 use super::machine::log_limit::{Admission, LogLimit, WINDOW};
-use super::pool_state::PoolState;
 use crate::queue::{
     AttemptFailure, Claimed, Digest, Id, JobRef, JobType, Lease, Next, Outcome, Pruned, Rescued, Status, Timestamp,
     snooze_delay,
@@ -208,17 +207,17 @@ impl JobEvents {
 }
 
 /// Logs the counts of suppressed events a second after the first of them, until it is cancelled.
-pub(super) async fn report_suppressed(pool: Arc<PoolState>) {
+pub(super) async fn report_suppressed(events: Arc<JobEvents>) {
     loop {
-        pool.events.suppressed.notified().await;
+        events.suppressed.notified().await;
         tokio::time::sleep(WINDOW).await;
-        pool.events.log_suppressed();
+        events.log_suppressed();
     }
 }
 
 /// Logs what the shutdown waits for, now and every few seconds, until it is cancelled.
-pub(super) async fn report_waiting(pool: Arc<PoolState>) {
-    while let Some(running) = pool.events.list_running() {
+pub(super) async fn report_waiting(events: Arc<JobEvents>) {
+    while let Some(running) = events.list_running() {
         tracing::info!("the shutdown waits for {running}");
         tokio::time::sleep(WAITING_PAUSE).await;
     }

@@ -13,7 +13,7 @@ use super::dispatcher::Dispatcher;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
 use super::pool_state::PoolState;
 use super::{Handlers, WorkerOptions, cleaner, daemon_status, events, heartbeat, reaper};
-use crate::queue::{ChangeCursor, Store};
+use crate::queue::{ChangeCursor, Store, StoreError};
 
 /// The pause after the change watcher failed.
 const WATCH_RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ impl Pool {
         spawn(Box::pin(heartbeat::run(state.clone(), current.clone())));
         spawn(Box::pin(cleaner::run(state.clone(), current.clone())));
         spawn(Box::pin(daemon_status::publish(state.clone(), current.clone())));
-        spawn(Box::pin(events::report_suppressed(state.clone())));
+        spawn(Box::pin(events::report_suppressed(state.events.clone())));
         spawn(Box::pin(watch_for_changes(state.clone(), current.clone())));
         let dispatcher = Dispatcher::new(state.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
@@ -82,6 +82,11 @@ impl Pool {
     /// Waits until the database was deleted, replaced or damaged: nothing that this pool writes is kept any more.
     pub async fn gone(&self) {
         self.state.queue_lost.cancelled().await;
+    }
+
+    /// The error that [`gone`](Self::gone) waits for.
+    pub fn fatal_error(&self) -> Option<StoreError> {
+        self.state.fatal.get().cloned()
     }
 
     /// Attempts whose outcome this pool has recorded since it started.
@@ -128,7 +133,7 @@ impl Pool {
         let mut machine = Shutdown::begin(self.options.borrow().shutdown_grace, Instant::now());
         self.stopping.cancel();
         let state = &self.state;
-        let _reports = AbortOnDropHandle::new(tokio::spawn(events::report_waiting(state.clone())));
+        let _reports = AbortOnDropHandle::new(tokio::spawn(events::report_waiting(state.events.clone())));
         let all_ended = async {
             _ = self.dispatcher.await;
             state.attempts.close();

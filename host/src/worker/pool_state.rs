@@ -1,7 +1,7 @@
 //! The state that the tasks of a pool share.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -23,14 +23,16 @@ pub(super) struct PoolState {
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) job_types: ArcSwap<JobTypes>,
     leases: Mutex<Leases<Arc<Tap>>>,
-    pub(super) events: JobEvents,
+    pub(super) events: Arc<JobEvents>,
     pub(super) attempts: TaskTracker,
     pub(super) cpu_runtime: CpuRuntime,
     /// Attempts whose outcome this pool has recorded.
     pub(super) recorded: AtomicU64,
     /// Notified after each addition to `recorded`.
     pub(super) recorded_changed: Notify,
-    /// Cancelled when the database was deleted, replaced or damaged while the pool ran.
+    /// The first error after which nothing that the pool writes is kept.
+    pub(super) fatal: OnceLock<StoreError>,
+    /// Cancelled when there is such an error.
     pub(super) queue_lost: CancellationToken,
     /// Cancelled when the dispatcher shall find out whether anything is left to do.
     pub(super) drain_requested: CancellationToken,
@@ -66,11 +68,12 @@ impl PoolState {
             handlers,
             job_types: ArcSwap::from_pointee(job_types),
             leases: Mutex::default(),
-            events: JobEvents::default(),
+            events: Arc::default(),
             attempts: TaskTracker::new(),
             cpu_runtime: CpuRuntime::default(),
             recorded: AtomicU64::new(0),
             recorded_changed: Notify::new(),
+            fatal: OnceLock::new(),
             queue_lost: CancellationToken::new(),
             drain_requested: CancellationToken::new(),
             drained: CancellationToken::new(),
@@ -88,7 +91,7 @@ impl PoolState {
 
     /// Ends the pool if `error` means that nothing it writes is kept.
     pub(super) fn stop_if_fatal(&self, error: &StoreError) {
-        if error.is_fatal() && !self.queue_lost.is_cancelled() {
+        if error.is_fatal() && self.fatal.set(error.clone()).is_ok() {
             tracing::error!("{error}");
             self.queue_lost.cancel();
         }

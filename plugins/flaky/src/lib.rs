@@ -47,6 +47,11 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fields_are_ignored() {
+        assert!(Fake::new().run(flaky, r#"{"customer": {"id": 42}}"#).is_ok());
+    }
+
+    #[test]
     fn fails_so_many_times_and_then_completes() {
         let payload = r#"{"fail_times": 2, "message": "busy"}"#;
         assert_eq!(Fake::new().attempt(1).run(flaky, payload), Err(Error::Retry("busy".into())));

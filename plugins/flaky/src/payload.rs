@@ -1,9 +1,9 @@
-//! What the job asks for.
+//! The payload. Unknown fields are ignored, so that an application can add its own.
 
 use std::time::Duration;
 
 #[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(crate) struct Payload {
     /// The first so many attempts fail.
     pub(crate) fail_times: u32,

@@ -55,7 +55,7 @@ mod tests {
             ),
             (
                 r#"{"path": "a.csv", "fromat": "monthly"}"#,
-                "bad payload at `fromat`: unknown field `fromat`, expected `path` or `format` at line 1 column 26",
+                "bad payload: missing field `format` at line 1 column 38",
             ),
             (
                 r#"{"path": "../a.csv", "format": "monthly"}"#,
@@ -64,6 +64,13 @@ mod tests {
         ] {
             assert_eq!(Fake::new().run(process, json), Err(Error::Fatal(message.into())));
         }
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored() {
+        let payload = r#"{"path": "sales.csv", "format": "monthly", "customer": {"id": 42}}"#;
+        let answer = Fake::new().run(process, payload);
+        assert!(matches!(&answer, Err(Error::Retry(message)) if message.contains("no directory")), "{answer:?}");
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! What the job asks for.
+//! The payload. Unknown fields are ignored, so that an application can add its own.
 
 use sales::{By, Granted};
 use serde::de::{Deserializer, Error};
 
 #[derive(Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Payload {
     /// The file, relative to [`sales::ROOT`]; a path that begins with it is fine too.
     #[serde(deserialize_with = "granted")]

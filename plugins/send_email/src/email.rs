@@ -1,4 +1,4 @@
-//! What the job asks for.
+//! The payload. Unknown fields are ignored, so that an application can add its own.
 
 use std::fmt;
 
@@ -8,7 +8,6 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use crate::address::Mailbox;
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Email {
     #[serde(deserialize_with = "mailboxes")]
     pub(crate) to: Vec<Mailbox>,

@@ -1,11 +1,10 @@
-//! What the job asks for.
+//! The payload. Unknown fields are ignored, so that an application can add its own.
 
 use serde::Deserialize;
 
 use crate::format::Format;
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Payload {
     pub(crate) input: String,
     #[serde(default)]

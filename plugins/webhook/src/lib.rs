@@ -103,6 +103,12 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fields_are_ignored() {
+        let request = sent(None, r#"{"url": "https://hooks.example.com/", "body": {}, "customer": {"id": 42}}"#);
+        assert!(!format!("{request:?}").contains("customer"));
+    }
+
+    #[test]
     fn posts_the_body_as_it_stands_in_the_payload() {
         let fake = Fake::new().http(Response::new(202).with_body("taken"));
         let answer = run(&fake, None, PAID);

@@ -1,4 +1,4 @@
-//! What the job asks for.
+//! The payload. Unknown fields are ignored, so that an application can add its own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Hook {
     pub(crate) url: Url,
     /// Sent byte for byte as it stands in the payload of the job.

@@ -144,3 +144,40 @@ async fn the_orphan_scan_takes_one_step_at_a_time_and_starts_over() {
     }
     assert_eq!(count(&file, "jobs__attempts WHERE seq IN (SELECT seq FROM jobs)"), 5000);
 }
+
+/// How often a text is in the database and in its write-ahead log.
+fn hits(file: &File, text: &str) -> usize {
+    let count = |suffix: &str| {
+        let bytes = std::fs::read(file.path().with_extension(format!("db{suffix}"))).unwrap_or_default();
+        bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count()
+    };
+    count("") + count("-wal")
+}
+
+#[tokio::test]
+async fn the_text_of_deleted_jobs_is_gone_from_the_files_and_the_database_shrinks() {
+    const MARKER: &str = "personal-data-of-ada";
+    const ROWS: usize = 600;
+    let file = File::new();
+    let store = file.store();
+    let payload = format!("\"{MARKER} {} {MARKER}\"", "x".repeat(20_000));
+    let payload = jobq::queue::Payload::parse(payload, 1 << 20).unwrap();
+    let jobs = (0..ROWS).map(|_| jobq::queue::NewJob { payload: payload.clone(), ..job("work") });
+    store.enqueue(jobs.collect()).await.unwrap();
+    let mut jobs = store.claim(claim("work", ROWS)).await.unwrap().jobs;
+    let kept = jobs.pop().unwrap();
+    for claimed in &jobs {
+        let mut end = receipt(claimed);
+        end.lines = vec![line(MARKER)];
+        store.complete(end, MARKER.into(), vec![]).await.unwrap();
+    }
+    let full = file.path().metadata().unwrap().len();
+    assert!(hits(&file, MARKER) > ROWS);
+    assert_eq!(prune_all(&*store).await.deleted, ROWS - 1);
+    assert_eq!(hits(&file, MARKER), 2, "of the job that is still running");
+    let left = file.path().metadata().unwrap().len();
+    assert!(left < full / 2, "{full} bytes, and {left} after the cleanup");
+    let integrity: String = file.foreign().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok");
+    assert!(store.complete(receipt(&kept), String::new(), vec![]).await.is_ok());
+}

@@ -98,3 +98,27 @@ async fn a_hard_link_is_warned_about() {
     let remark = store.health().await.unwrap().unwrap();
     assert!(remark.contains("2 names"), "{remark}");
 }
+
+#[tokio::test]
+async fn a_dropped_table_is_a_fatal_error() {
+    for table in ["jobs", "jobs__attempts"] {
+        let file = File::new();
+        let store = file.store();
+        store.enqueue(vec![job("work")]).await.unwrap();
+        let claimed = store.claim(crate::store::claim("work", 1)).await.unwrap().jobs.remove(0);
+        file.foreign().execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        let error = store.complete(crate::store::receipt(&claimed), String::new(), vec![]).await.unwrap_err();
+        assert!(matches!(&error, StoreError::NoTable(name) if name == table) && error.is_fatal(), "{error:?}");
+        assert!(matches!(store.health().await, Err(StoreError::NoTable(_))), "every later call fails too");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_a_trigger_of_the_application_lacks_is_not_fatal() {
+    let file = File::new();
+    let store = file.store();
+    let trigger = "CREATE TRIGGER audit AFTER INSERT ON jobs BEGIN INSERT INTO audit VALUES (new.id); END";
+    file.foreign().execute_batch(trigger).unwrap();
+    let error = store.enqueue(vec![job("work")]).await.unwrap_err();
+    assert!(!error.is_fatal(), "{error:?}");
+}

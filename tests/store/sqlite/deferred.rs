@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobq::queue::sqlite::SqliteStore;
-use jobq::queue::{Claims, Due, Filter, NewJob, Next, Selection, Status, Store, Timestamp};
+use jobq::queue::{Claims, Due, Filter, NewJob, Next, Retention, Selection, Status, Store, Timestamp};
 use rusqlite::Connection;
 
 use super::File;
@@ -135,4 +135,36 @@ async fn a_queue_of_version_1_is_migrated() {
     let claims = claimed(&store, 9).await;
     assert_eq!(claims.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["due"]);
     assert!(claims.next_due.is_some());
+}
+
+#[tokio::test]
+async fn a_queue_of_version_2_is_migrated_with_the_nonsense_in_it() {
+    const FIRST: &str = include_str!("../../../host/src/queue/sqlite/migrations/0001_queue.sql");
+    const SECOND: &str = include_str!("../../../host/src/queue/sqlite/migrations/0002_deferred.sql");
+    let file = File::new();
+    let foreign = file.foreign();
+    foreign.execute_batch(FIRST).unwrap();
+    foreign.execute_batch(SECOND).unwrap();
+    foreign
+        .execute_batch(
+            "CREATE TABLE jobq_queues (table_name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT;
+             INSERT INTO jobq_queues VALUES ('jobs', 2);
+             INSERT INTO jobs (id, type, status, completed_at, scheduled_at) VALUES
+               ('', 'work', 'pending', NULL, 1700000000000), ('typeless', '', 'pending', NULL, 1700000000000),
+               ('undated', 'work', 'completed', NULL, 1700000000000), ('dated', 'work', 'pending', 5, 1700000000001),
+               ('micro', 'work', 'pending', NULL, 1764547200000000)",
+        )
+        .unwrap();
+    let store = file.store();
+    let claims = claimed(&store, 9).await;
+    assert_eq!(claims.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["", "dated"]);
+    for job in &claims.jobs {
+        store.complete(receipt(job), String::new(), vec![]).await.unwrap();
+    }
+    let kept = Duration::ZERO;
+    let retention = Retention { completed: Some(kept), ..Retention::default() };
+    assert_eq!(store.prune(retention, 9).await.unwrap().deleted, 3, "one of them had no completed_at");
+    let refused = foreign.execute("INSERT INTO jobs (type) VALUES ('')", []).unwrap_err().to_string();
+    assert!(refused.contains("type must have"), "a connection that was open before: {refused}");
+    assert_eq!(count(&foreign, "scheduled_at = 99999999999999"), 1);
 }

@@ -1,8 +1,10 @@
 //! The table as a contract with programs that use only SQL.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore, TableName};
 use jobq::queue::{Filter, Id, JobRef, Status, Store, Timestamp};
 use rusqlite::params;
 
@@ -88,6 +90,7 @@ fn invalid_values_are_refused() {
         ("status", "'done'"),
         ("status", "NULL"),
         ("type", "NULL"),
+        ("seq", "9223372036854775807"),
     ];
     for (column, value) in bad {
         let columns = if column == "type" { "type".to_owned() } else { format!("type, {column}") };
@@ -97,13 +100,112 @@ fn invalid_values_are_refused() {
     }
 }
 
+/// Values that make no sense, and a part of the message that says so.
+const NONSENSE: [(&str, &str, &str); 25] = [
+    ("type", "''", "type must have 1 to 64"),
+    ("type", "'a b'", "type must have 1 to 64"),
+    ("type", "'send/mail'", "type must have 1 to 64"),
+    ("type", "printf('%065d', 0)", "type must have 1 to 64"),
+    ("id", "''", "id must have 1 to 255 bytes"),
+    ("id", "'a' || char(0) || 'b'", "id must have 1 to 255 bytes without NUL"),
+    ("id", "printf('%0256d', 0)", "id must have 1 to 255 bytes"),
+    ("id", "replace(printf('%0128d', 0), '0', 'ä')", "id must have 1 to 255 bytes"),
+    ("payload", "'{'", "payload must be JSON text"),
+    ("payload", "'\"' || char(0) || '\"'", "payload must be JSON text without NUL"),
+    ("priority", "40000", "priority must be an integer from -32768 to 32767"),
+    ("max_attempts", "0", "max_attempts must be at least 1"),
+    ("timeout_ms", "-5", "timeout_ms must be at least 1"),
+    ("attempts", "-1", "attempts must not be negative"),
+    ("scheduled_at", "1764547200", "less looks like seconds"),
+    ("scheduled_at", "1764547200000000", "more like microseconds"),
+    ("scheduled_at", "1764547200000000000", "scheduled_at must be milliseconds since 1970"),
+    ("unique_key", "''", "unique_key must have 1 to 1024 bytes"),
+    ("unique_key", "'k' || char(0)", "unique_key must have 1 to 1024 bytes without NUL"),
+    ("unique_key", "printf('%01025d', 0)", "unique_key must have 1 to 1024 bytes"),
+    ("status", "'done'", "status must be pending"),
+    ("status", "'completed'", "completed, dead or cancelled with it"),
+    ("status", "'dead'", "completed, dead or cancelled with it"),
+    ("status", "'cancelled'", "completed, dead or cancelled with it"),
+    ("completed_at", "1764547200000", "pending, running or failed without completed_at"),
+];
+
+#[test]
+fn nonsense_is_refused_with_a_message_in_inserts_and_updates_of_every_queue() {
+    for table in ["jobs", "mails"] {
+        let file = File::new();
+        let options = QueueOptions { table: TableName::parse(table).unwrap(), ..file.options() };
+        drop(SqliteStore::open(options, OpenMode::Create).unwrap());
+        let foreign = file.foreign();
+        foreign.execute(&format!("INSERT INTO {table} (type) VALUES ('kept')"), []).unwrap();
+        for (column, value, message) in NONSENSE {
+            let insert = match column {
+                "type" => format!("INSERT INTO {table} (type) VALUES ({value})"),
+                _ => format!("INSERT INTO {table} (type, {column}) VALUES ('work', {value})"),
+            };
+            for sql in [insert, format!("UPDATE {table} SET {column} = {value}")] {
+                let refused = foreign.execute(&sql, []).unwrap_err().to_string();
+                assert!(refused.contains(message), "{sql}: {refused}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_documented_value_is_accepted() {
+    let file = File::new();
+    drop(file.store());
+    let foreign = file.foreign();
+    for (column, value) in [
+        ("id", "printf('%0255d', 0)"),
+        ("id", "'ä order/17'"),
+        ("payload", "'[1, \"a\"]'"),
+        ("priority", "-32768"),
+        ("priority", "32767"),
+        ("max_attempts", "1"),
+        ("timeout_ms", "1"),
+        ("scheduled_at", "1000000000000"),
+        ("scheduled_at", "99999999999999"),
+        ("unique_key", "printf('%01024d', 0)"),
+    ] {
+        let sql = format!("INSERT INTO jobs (type, {column}) VALUES ('A-z_0.9', {value})");
+        foreign.execute(&sql, []).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    foreign.execute("DELETE FROM jobs", []).unwrap();
+}
+
+/// The names in backticks of every row that begins with `start`, in the section "Who writes what".
+fn documented(start: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sql.md")).unwrap();
+    let section = text.split("### Who writes what").nth(1).unwrap().split("\n#").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with(start));
+    let cells = rows.filter_map(|row| row.trim_start_matches("| ").split(" | ").next());
+    let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    names.filter(|name| *name != "jobs").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_documents_list_every_column_once_as_theirs_or_ours() {
+    let file = File::new();
+    drop(file.store());
+    let theirs = documented("| `");
+    let ours = documented("| the other columns of `jobs`");
+    let foreign = file.foreign();
+    let mut columns = foreign.prepare("SELECT name FROM pragma_table_info('jobs')").unwrap();
+    let columns: BTreeSet<String> = columns.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let theirs: BTreeSet<String> =
+        theirs.into_iter().filter(|name| !name.starts_with("jobs__") && name != "jobq_queues").collect();
+    assert_eq!(theirs.len(), 8, "{theirs:?}");
+    assert!(theirs.is_disjoint(&ours), "{theirs:?} {ours:?}");
+    assert_eq!(theirs.union(&ours).cloned().collect::<BTreeSet<_>>(), columns);
+}
+
 #[tokio::test]
 async fn extreme_values_do_not_break_claims() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
     let extreme = [
-        ("scheduled_at", i64::MAX),
+        ("scheduled_at", 99_999_999_999_999),
         ("scheduled_at", 1_000_000_000_000),
         ("timeout_ms", i64::MAX),
         ("max_attempts", i64::from(u32::MAX)),
@@ -193,8 +295,9 @@ async fn a_list_finds_rare_jobs_among_many_newer_rows() {
     let store = file.store();
     let foreign = file.foreign();
     for status in Status::ALL {
-        let insert = "INSERT INTO jobs (type, status) VALUES ('rare', ?1), ('rare', ?1), ('work', ?1)";
-        foreign.execute(insert, [status.as_str()]).unwrap();
+        let insert =
+            "INSERT INTO jobs (type, status, completed_at) VALUES ('rare', ?1, ?2), ('rare', ?1, ?2), ('work', ?1, ?2)";
+        foreign.execute(insert, params![status.as_str(), status.is_terminal().then_some(1)]).unwrap();
     }
     let many = "INSERT INTO jobs (type, status, completed_at)
                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10100)
@@ -220,10 +323,10 @@ fn a_key_is_unique_for_foreign_programs() {
     let file = File::new();
     drop(file.store());
     let foreign = file.foreign();
-    let insert = "INSERT INTO jobs (type, unique_key, status) VALUES ('work', 'k', ?1)";
-    foreign.execute(insert, ["dead"]).unwrap();
-    foreign.execute(insert, ["running"]).unwrap();
-    assert!(foreign.execute(insert, ["pending"]).is_err());
+    let insert = "INSERT INTO jobs (type, unique_key, status, completed_at) VALUES ('work', 'k', ?1, ?2)";
+    foreign.execute(insert, params!["dead", 1]).unwrap();
+    foreign.execute(insert, params!["running", None::<i64>]).unwrap();
+    assert!(foreign.execute(insert, params!["pending", None::<i64>]).is_err());
 }
 
 #[test]

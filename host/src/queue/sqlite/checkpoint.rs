@@ -6,29 +6,38 @@
 //! and slows others down only by its use of the disk.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, InterruptHandle, Result};
+use tokio::sync::oneshot;
 
 use super::db_files::DbFiles;
 use super::open;
-use super::wal::{CHECKPOINT, MEASURE, WalSize};
+use super::wal::{CHECKPOINT, MEASURE, TRUNCATE, WalSize};
 use crate::queue::StoreError;
 
-/// Returns the first inconsistency, or `ok`. Reads the whole file.
+/// Returns the first inconsistency, or `ok`. Reads the whole file. Rows older than a constraint are no damage, so the
+/// connection ignores constraints.
 const INTEGRITY_CHECK: &str = "PRAGMA integrity_check(1)";
 
 /// The pause while a reader needs everything that is left.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The tries to empty the log, and the pause between them: short read transactions are waited for.
+const TRUNCATE_TRIES: u32 = 20;
+const TRUNCATE_PAUSE: Duration = Duration::from_millis(50);
+
 /// What the thread is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum CheckpointTask {
     /// Checkpoint a large log.
     Checkpoint,
+    /// Empty the log, and reply.
+    Truncate(oneshot::Sender<()>),
     /// Check a file that changed for no known reason. If its size changed, it was copied over, even if it is sound.
     Examine { resized: bool },
 }
@@ -40,15 +49,18 @@ pub(super) struct Checkpointer {
     /// Of the connection, while there is one.
     interrupt: Arc<Mutex<Option<InterruptHandle>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    has_truncated: Arc<AtomicBool>,
 }
 
 impl Checkpointer {
     pub(super) fn start(files: Arc<DbFiles>) -> io::Result<Self> {
         let (tasks, inbox) = mpsc::channel();
         let interrupt = Arc::<Mutex<Option<InterruptHandle>>>::default();
-        let checkpoints = CheckpointLoop { inbox, files, interrupt: interrupt.clone() };
+        let has_truncated = Arc::<AtomicBool>::default();
+        let checkpoints =
+            CheckpointLoop { inbox, files, interrupt: interrupt.clone(), has_truncated: has_truncated.clone() };
         let thread = thread::Builder::new().name("jobq-checkpoint".to_owned()).spawn(move || checkpoints.run())?;
-        Ok(Self { tasks: Mutex::new(Some(tasks)), interrupt, thread: Mutex::new(Some(thread)) })
+        Ok(Self { tasks: Mutex::new(Some(tasks)), interrupt, thread: Mutex::new(Some(thread)), has_truncated })
     }
 
     /// Hands the thread a task, without waiting for it.
@@ -57,6 +69,19 @@ impl Checkpointer {
             // The thread logged an error before it ended.
             let _ = tasks.send(task);
         }
+    }
+
+    /// Empties the log, so that deleted text is gone from it. Gives up after a second if read transactions stay open.
+    pub(super) async fn truncate(&self) {
+        let (reply, done) = oneshot::channel();
+        self.submit(CheckpointTask::Truncate(reply));
+        // The sender is dropped without a reply if the thread ends or fails.
+        let _ = done.await;
+    }
+
+    /// Whether the log was emptied since the last call: the file has changed then, and the log does not show why.
+    pub(super) fn has_truncated(&self) -> bool {
+        self.has_truncated.swap(false, Ordering::Relaxed)
     }
 
     /// Stops the thread, in the middle of a task if need be. The next process that opens the file does the rest.
@@ -77,6 +102,7 @@ struct CheckpointLoop {
     inbox: Receiver<CheckpointTask>,
     files: Arc<DbFiles>,
     interrupt: Arc<Mutex<Option<InterruptHandle>>>,
+    has_truncated: Arc<AtomicBool>,
 }
 
 impl CheckpointLoop {
@@ -95,6 +121,12 @@ impl CheckpointLoop {
         *lock(&self.interrupt) = Some(connection.get_interrupt_handle());
         let done = match task {
             CheckpointTask::Checkpoint => self.checkpoint(&connection),
+            CheckpointTask::Truncate(reply) => {
+                let done = self.truncate(&connection);
+                // Receiver dropped.
+                let _ = reply.send(());
+                done
+            }
             CheckpointTask::Examine { resized } => self.examine(&connection, resized),
         };
         lock(&self.interrupt).take();
@@ -111,6 +143,21 @@ impl CheckpointLoop {
             let stuck = !after.is_further_than(before);
             before = after;
             if stuck && self.is_closed_within(PAUSE) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Empties the log. That takes the write lock, so most of the log is checkpointed before, and nothing is waited for with
+    /// the lock held.
+    fn truncate(&self, connection: &Connection) -> Result<(), StoreError> {
+        connection.busy_timeout(Duration::ZERO)?;
+        for _ in 0..TRUNCATE_TRIES {
+            self.files.check()?;
+            measure(connection, CHECKPOINT)?;
+            self.has_truncated.store(true, Ordering::Relaxed);
+            if measure(connection, TRUNCATE)?.is_empty() || self.is_closed_within(TRUNCATE_PAUSE) {
                 break;
             }
         }

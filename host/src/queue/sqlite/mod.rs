@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use self::db_files::DbFiles;
 use self::poll_timer::PollIntervals;
-use self::prune::{CleanerCursors, Prune};
+use self::prune::{CleanerState, Prune};
 use self::readers::Readers;
 use self::rescue::Expiry;
 use self::session::Session;
@@ -63,6 +63,7 @@ mod session;
 mod sqlite_error;
 mod table_name;
 mod test_data;
+mod vacuum;
 mod wal;
 mod watch;
 mod worker_file;
@@ -103,7 +104,7 @@ pub struct SqliteStore {
     watch: ChangeWatcher,
     files: Arc<DbFiles>,
     workers: Arc<Workers>,
-    cleaner: CleanerCursors,
+    cleaner: CleanerState,
 }
 
 impl SqliteStore {
@@ -122,7 +123,7 @@ impl SqliteStore {
             watch: ChangeWatcher::start(files.clone())?,
             files,
             workers,
-            cleaner: CleanerCursors::default(),
+            cleaner: CleanerState::default(),
         })
     }
 
@@ -146,9 +147,19 @@ impl SqliteStore {
         let (orphans, cursor) = self.readers.read(move |db| orphans::find(db, cursor)).await?;
         if !orphans.is_empty() {
             self.writer.write(BatchOrder::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
+            self.cleaner.deleted();
         }
         self.cleaner.set_orphans(cursor);
         Ok(())
+    }
+
+    /// Returns a slice of free pages to the file system. Returns whether there are more.
+    async fn return_free_pages(&self) -> Result<bool, StoreError> {
+        let is_worth_it = self.readers.read(vacuum::is_worth_it).await?;
+        if is_worth_it {
+            self.writer.write(BatchOrder::Last, (), |db, ()| vacuum::vacuum(db)).await?;
+        }
+        Ok(is_worth_it)
     }
 
     /// Finishes pending calls, checkpoints and closes the file. Later calls fail.
@@ -322,11 +333,18 @@ impl Store for SqliteStore {
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
         let request = Prune { retention, limit, from: self.cleaner.prune() };
-        let (pruned, cursor) =
+        let (mut pruned, cursor) =
             self.writer.look_then_write(BatchOrder::First, request, prune::look, prune::prune).await?;
         self.cleaner.set_prune(cursor);
+        if pruned.deleted > 0 {
+            self.cleaner.deleted();
+        }
         if !pruned.more {
             self.delete_orphans().await?;
+            pruned.more = self.return_free_pages().await?;
+        }
+        if !pruned.more && self.cleaner.take_deleted() {
+            self.writer.truncate_log().await;
         }
         Ok(pruned)
     }

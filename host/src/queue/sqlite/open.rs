@@ -39,6 +39,7 @@ pub(super) fn checkpointer(database: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "ignore_check_constraints", true)?;
     // SQLite must not checkpoint when it closes: that could not be interrupted.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(READ_BUSY_TIMEOUT)?;
@@ -76,6 +77,11 @@ fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenErr
     }
     let lock_wait = LockWait::to_open(options.busy_timeout);
     lock_wait.set(&mut connection)?;
+    let pages: i64 = lock_wait.retry(|| connection.pragma_query_value(None, "page_count", |row| row.get(0)))?;
+    if pages == 0 {
+        // Has to be set before anything is written. Later, only a `VACUUM` changes it.
+        lock_wait.retry(|| connection.pragma_update(None, "auto_vacuum", "INCREMENTAL"))?;
+    }
     lock_wait.retry(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
     read_back(&connection, "journal_mode", "wal".to_owned())?;
     let synchronous = match options.durability {
@@ -88,6 +94,8 @@ fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenErr
     set(&connection, "journal_size_limit", 64 << 20)?;
     set(&connection, "cache_size", -(64 << 10))?;
     set(&connection, "temp_store", 2)?;
+    // Deleted jobs may hold personal data: overwrite them.
+    set(&connection, "secure_delete", 1)?;
     // Without it, SQLite plans a statement again for new values of some parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(128);

@@ -141,28 +141,47 @@ fn old(
     })
 }
 
-/// How far both scans of the cleaner have come, kept between calls: over old jobs and over orphaned rows.
+/// What the cleaner keeps between calls.
 #[derive(Default)]
-pub(super) struct CleanerCursors(Mutex<(PruneCursor, OrphanCursor)>);
+pub(super) struct CleanerState(Mutex<State>);
 
-impl CleanerCursors {
+#[derive(Default)]
+struct State {
+    /// How far the scan of old jobs has come.
+    prune: PruneCursor,
+    /// How far the scan for orphaned rows has come.
+    orphans: OrphanCursor,
+    /// Whether the log has text of jobs that were deleted.
+    has_deleted: bool,
+}
+
+impl CleanerState {
     pub(super) fn prune(&self) -> PruneCursor {
-        self.lock().0
+        self.lock().prune
     }
 
     pub(super) fn set_prune(&self, cursor: PruneCursor) {
-        self.lock().0 = cursor;
+        self.lock().prune = cursor;
     }
 
     pub(super) fn orphans(&self) -> OrphanCursor {
-        self.lock().1
+        self.lock().orphans
     }
 
     pub(super) fn set_orphans(&self, cursor: OrphanCursor) {
-        self.lock().1 = cursor;
+        self.lock().orphans = cursor;
     }
 
-    fn lock(&self) -> MutexGuard<'_, (PruneCursor, OrphanCursor)> {
+    pub(super) fn deleted(&self) {
+        self.lock().has_deleted = true;
+    }
+
+    /// Whether something was deleted since the last call.
+    pub(super) fn take_deleted(&self) -> bool {
+        std::mem::take(&mut self.lock().has_deleted)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

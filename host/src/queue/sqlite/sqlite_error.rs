@@ -32,11 +32,25 @@ fn fatal(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
     }
 }
 
+/// The table that a statement of ours needs and that is missing. For one that a trigger of the application needs, SQLite adds
+/// the name of the schema.
+fn missing_table(error: &rusqlite::Error) -> Option<&str> {
+    let message = match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message,
+        rusqlite::Error::SqlInputError { msg, .. } => msg,
+        _ => return None,
+    };
+    message.strip_prefix("no such table: ").filter(|table| !table.contains('.'))
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
         if let Some(fatal) = fatal(&error, &text) {
             return fatal;
+        }
+        if let Some(table) = missing_table(&error) {
+            return Self::NoTable(table.to_owned());
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,

@@ -10,6 +10,9 @@ pub(super) const MEASURE: &str = "PRAGMA wal_checkpoint(NOOP)";
 /// Checkpoints what no reader needs, and waits for nobody.
 pub(super) const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
+/// Checkpoints everything and empties the log. Returns without doing so if a reader or a writer uses it.
+pub(super) const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+
 /// A checkpoint pays from here on: 4 MB, SQLite's default.
 const WORTH_IT: u32 = 1000;
 
@@ -52,6 +55,11 @@ impl WalSize {
     /// Whether there was a checkpoint since `before`, even a partial one. A reset of the log implies one.
     pub(super) const fn shows_a_checkpoint_since(self, before: Self) -> bool {
         self.checkpointed != before.checkpointed || self.length < before.length
+    }
+
+    /// Whether the log is empty.
+    pub(super) const fn is_empty(self) -> bool {
+        self.length == 0
     }
 
     /// Whether more pages are checkpointed than in `before`.

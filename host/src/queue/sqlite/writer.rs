@@ -64,6 +64,7 @@ pub(super) struct WriterThread {
     inbox: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
     shared: Arc<Shared>,
+    checkpointer: Arc<Checkpointer>,
 }
 
 /// What the handle and the thread share.
@@ -96,19 +97,25 @@ impl WriterThread {
         let (inbox, inbox_end) = mpsc::channel();
         let shared = Arc::<Shared>::default();
         let of_thread = shared.clone();
-        let checkpointer = Checkpointer::start(files.clone())?;
+        let checkpointer = Arc::new(Checkpointer::start(files.clone())?);
+        let checkpoints = checkpointer.clone();
         let run = move || {
-            WriterLoop::new(&connection, &table, inbox_end, busy_timeout, of_thread, &files, &checkpointer).run();
-            checkpointer.close();
+            WriterLoop::new(&connection, &table, inbox_end, busy_timeout, of_thread, &files, &checkpoints).run();
+            checkpoints.close();
             close(connection, &files);
         };
         let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(run)?;
-        Ok(Self { inbox, thread: Mutex::new(Some(thread)), shared })
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)), shared, checkpointer })
     }
 
     /// Transactions committed since the start. Read-only ones don't count.
     pub(super) fn commits(&self) -> u64 {
         self.shared.commits.load(Ordering::Relaxed)
+    }
+
+    /// Empties the write-ahead log, so that deleted text is gone from it.
+    pub(super) async fn truncate_log(&self) {
+        self.checkpointer.truncate().await;
     }
 
     /// Runs `claim` in the next transaction that adds jobs.
@@ -349,7 +356,7 @@ impl<'c> WriterLoop<'c> {
     /// Detects changes of the database file that SQLite did not make.
     fn check_file(&self, log: WalSize) {
         let mut detector = self.file_changes.borrow_mut();
-        detector.committed(log, self.others_committed.take());
+        detector.committed(log, self.others_committed.take() || self.checkpointer.has_truncated());
         let change = self.files.stamp().map(|stamp| detector.look(Instant::now(), stamp));
         if let Some(FileChange::Unexplained { resized }) = change {
             self.checkpointer.submit(CheckpointTask::Examine { resized });
@@ -604,14 +611,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (connection, files) = fresh(&directory);
         let (inbox, inbox_end) = mpsc::channel();
-        let writer = WriterThread { inbox, thread: Mutex::new(None), shared: Arc::default() };
+        let checkpointer = Arc::new(Checkpointer::start(files.clone()).unwrap());
+        let writer = WriterThread {
+            inbox,
+            thread: Mutex::new(None),
+            shared: Arc::default(),
+            checkpointer: checkpointer.clone(),
+        };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
         std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         drop(call);
         drop(writer);
         let table = TableName::default();
         let shared = Arc::default();
-        let checkpointer = Checkpointer::start(files.clone()).unwrap();
         WriterLoop::new(&connection, &table, inbox_end, None, shared, &files, &checkpointer).run();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);

@@ -8,7 +8,8 @@ use super::options::OpenMode;
 use super::table_name::TableName;
 
 /// In order: the first creates version 1. Only append to it.
-const MIGRATIONS: [&str; 2] = [include_str!("0001_queue.sql"), include_str!("0002_deferred.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("0001_queue.sql"), include_str!("0002_deferred.sql"), include_str!("0003_constraints.sql")];
 
 /// The schema version of every queue in the file. Not `user_version`: that may belong to the application.
 const REGISTRY: &str = "

@@ -1,4 +1,4 @@
-//! Where a setting was written: a text with a name, and the part of it that says so.
+//! Where a setting is written: a text with a name, and the part of it that holds the setting.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) enum Origin {
     Variable,
 }
 
-/// A text that settings are written in.
+/// A text that holds settings.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) origin: Origin,
@@ -22,14 +22,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A text under the name that messages call it by.
+    /// A text, with the name that messages use for it.
     pub(super) fn new(origin: Origin, name: &str, text: String) -> Arc<Self> {
         Arc::new(Self { origin, text: NamedSource::new(name, text) })
     }
 }
 
 impl SourceCode for Source {
-    /// Where miette asks for context, the whole lines that hold `span` and no others: neighbours may be about something else, or secret.
+    /// Where miette asks for context, only the lines of `span` itself: the lines around it may be unrelated, or hold secrets.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -49,35 +49,35 @@ impl SourceCode for Source {
 
 /// A part of a [`Source`].
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Span {
     pub(super) source: Arc<Source>,
     /// In bytes; always within the text and on character boundaries.
-    pub(super) span: Range<usize>,
+    pub(super) range: Range<usize>,
 }
 
-impl Place {
-    /// The bytes `span` of `source`, pulled into the text where they reach out of it.
-    pub(super) fn new(source: &Arc<Source>, span: Range<usize>) -> Self {
+impl Span {
+    /// The bytes `range` of `source`, clamped to the text and widened to character boundaries.
+    pub(super) fn new(source: &Arc<Source>, range: Range<usize>) -> Self {
         let text = source.text.inner();
-        let start = text.floor_char_boundary(span.start);
-        let end = text.ceil_char_boundary(span.end).max(start);
-        Self { source: Arc::clone(source), span: start..end }
+        let start = text.floor_char_boundary(range.start);
+        let end = text.ceil_char_boundary(range.end).max(start);
+        Self { source: Arc::clone(source), range: start..end }
     }
 
-    /// The text at this place, as it is written.
+    /// The text of the span, as it is written.
     pub(super) fn text(&self) -> &str {
-        &self.source.text.inner()[self.span.clone()]
+        &self.source.text.inner()[self.range.clone()]
     }
 
-    /// The part `span` of [`text`](Self::text).
-    pub(super) fn part(&self, span: Range<usize>) -> Self {
-        Self::new(&self.source, self.span.start + span.start..self.span.start + span.end)
+    /// The part `range` of [`text`](Self::text).
+    pub(super) fn part(&self, range: Range<usize>) -> Self {
+        Self::new(&self.source, self.range.start + range.start..self.range.start + range.end)
     }
 
-    /// The part of the text to point at. Nothing can be drawn behind the end of a line, so there it is the last character before.
-    pub(super) fn drawn(&self) -> Range<usize> {
+    /// The bytes to underline. An empty span at the end of a line cannot be underlined, so the last character before it is.
+    pub(super) fn underlined(&self) -> Range<usize> {
         let text = self.source.text.inner();
-        let Range { start, end } = self.span;
+        let Range { start, end } = self.range;
         if start < end || !(text[start..].is_empty() || text[start..].starts_with(['\n', '\r'])) {
             return start..end;
         }
@@ -85,14 +85,14 @@ impl Place {
         before.char_indices().next_back().map_or(start..end, |(last, _)| last..before.len())
     }
 
-    /// What kind of text it is in.
+    /// The kind of text that it is part of.
     pub(super) fn origin(&self) -> Origin {
         self.source.origin
     }
 
-    /// Line and column, both counted from 1, the column in characters.
+    /// Line and column, both from 1; the column counts characters.
     pub(super) fn line_and_column(&self) -> (usize, usize) {
-        let before = &self.source.text.inner()[..self.span.start];
+        let before = &self.source.text.inner()[..self.range.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }

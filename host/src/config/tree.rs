@@ -1,27 +1,27 @@
-//! The settings as they are written: a tree in which every key and every value knows its place.
+//! The settings as they are written: a tree in which every key and every value knows its location.
 //!
-//! The tree is walked key by key instead of being deserialized at once, so that many mistakes are found in one go.
+//! The tree is read key by key instead of being deserialized in one step, so that all problems are found at once.
 
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::{Origin, Place, Source};
 use super::problem::{Problem, shown};
+use super::span::{Origin, Source, Span};
 
-/// A value and where it stands.
+/// A value and its location.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) shape: Shape,
-    pub(super) place: Place,
+    pub(super) span: Span,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Text(String),
-    /// `None` does not fit into 64 bits.
+    /// `None` if it does not fit into 64 bits.
     Integer(Option<i64>),
     Float(f64),
     Boolean,
@@ -31,13 +31,13 @@ pub(super) enum Shape {
 }
 
 impl Value {
-    /// What it is, for "cannot be …".
+    /// Describes the value, for "cannot be …".
     pub(super) fn describe(&self) -> String {
         match self.shape {
             Shape::List(_) => "a list".to_owned(),
             Shape::Table(_) => "a table".to_owned(),
-            _ if self.place.text().is_empty() => "empty".to_owned(),
-            _ => format!("`{}`", shown(self.place.text())),
+            _ if self.span.text().is_empty() => "empty".to_owned(),
+            _ => format!("`{}`", shown(self.span.text())),
         }
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct Table {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    pub(super) key_place: Place,
+    pub(super) key_span: Span,
     pub(super) value: Value,
 }
 
@@ -62,27 +62,30 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// Sets the value that `path` leads to, over what is there; says `false` where the path runs into something that is no table.
-    pub(super) fn set(&mut self, path: &[String], key_place: &Place, value: Value) -> bool {
+    /// Sets the value at `path`, creating tables on the way. Returns `false` if something on the way is not a table.
+    pub(super) fn set(&mut self, path: &[String], key_span: &Span, value: Value) -> bool {
         let Some((key, rest)) = path.split_first() else { return false };
         let index = self.entries.iter().position(|entry| entry.key == *key).unwrap_or_else(|| {
-            let empty = Value { shape: Shape::Table(Self::default()), place: value.place.clone() };
-            self.entries.push(Entry { key: key.clone(), key_place: key_place.clone(), value: empty });
+            let empty = Value { shape: Shape::Table(Self::default()), span: value.span.clone() };
+            self.entries.push(Entry { key: key.clone(), key_span: key_span.clone(), value: empty });
             self.entries.len() - 1
         });
         let entry = &mut self.entries[index];
         if rest.is_empty() {
-            (entry.key_place, entry.value) = (key_place.clone(), value);
+            (entry.key_span, entry.value) = (key_span.clone(), value);
             return true;
         }
         match &mut entry.value.shape {
-            Shape::Table(table) => table.set(rest, key_place, value),
+            Shape::Table(table) => table.set(rest, key_span, value),
             _ => false,
         }
     }
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file.
+///
+/// # Errors
+/// When it is not TOML: every syntax error that the parser finds.
 pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Vec<Problem>> {
     let (document, errors) = DeTable::parse_recoverable(source.text.inner());
     if errors.is_empty() {
@@ -93,15 +96,15 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Vec<Problem>> {
 
 fn syntax_problem(error: &toml::de::Error, source: &Arc<Source>) -> Problem {
     let end = source.text.inner().len();
-    let place = Place::new(source, error.span().unwrap_or(end..end));
+    let span = Span::new(source, error.span().unwrap_or(end..end));
     match error.message() {
         "duplicate key" => {
-            Problem::new(format!("`{}` stands here twice", shown(place.text()))).at(&place, "the second one")
+            Problem::new(format!("duplicate key `{}`", shown(span.text()))).at(&span, "defined again here")
         }
-        "string values must be quoted, expected literal string" if place.text().is_empty() => {
-            Problem::new("this is not TOML").at(&place, "expected a value")
+        "string values must be quoted, expected literal string" if span.text().is_empty() => {
+            Problem::new("this is not TOML").at(&span, "expected a value")
         }
-        message => Problem::new("this is not TOML").at(&place, message),
+        message => Problem::new("this is not TOML").at(&span, message),
     }
 }
 
@@ -110,15 +113,15 @@ fn table(written: &DeTable<'_>, source: &Arc<Source>) -> Table {
         .iter()
         .map(|(key, inner)| Entry {
             key: key.get_ref().to_string(),
-            key_place: Place::new(source, key.span()),
+            key_span: Span::new(source, key.span()),
             value: value(inner, source),
         })
         .collect();
-    entries.sort_by_key(|entry| entry.key_place.span.start);
+    entries.sort_by_key(|entry| entry.key_span.range.start);
     Table { entries }
 }
 
-/// A value of a parsed text. The parser bounds how deep values nest, so the recursion is bounded too.
+/// A value of a parsed text. The parser limits the nesting, so this recursion is limited too.
 fn value(written: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Value {
     let shape = match written.get_ref() {
         DeValue::String(text) => Shape::Text(text.to_string()),
@@ -129,22 +132,22 @@ fn value(written: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Value {
         DeValue::Array(items) => Shape::List(items.iter().map(|item| value(item, source)).collect()),
         DeValue::Table(inner) => Shape::Table(table(inner, source)),
     };
-    Value { shape, place: Place::new(source, written.span()) }
+    Value { shape, span: Span::new(source, written.span()) }
 }
 
-/// The place of the name and the value of `NAME=value`, a variable.
+/// The name and the value of `NAME=value`, a variable.
 ///
-/// What reads as one value of TOML, such as `8` or `["a", "b"]`, is that; all else is a string without quotes.
-pub(super) fn from_shell(name: &str, text: &str) -> (Place, Value) {
+/// A text that is a single TOML value, such as `8` or `["a", "b"]`, is that value; any other text is a string without quotes.
+pub(super) fn from_variable(name: &str, text: &str) -> (Span, Value) {
     let source = Source::new(Origin::Variable, "environment", format!("{name}={text}"));
-    let name_place = Place::new(&source, 0..name.len());
+    let name_span = Span::new(&source, 0..name.len());
     let written = DeTable::parse(source.text.inner()).ok().map(|document| table(document.get_ref(), &source));
     if let Some([Entry { key, value, .. }]) = written.as_ref().map(|table| &table.entries[..])
         && key == name
-        && value.place.text() == text.trim()
+        && value.span.text() == text.trim()
     {
-        return (name_place, value.clone());
+        return (name_span, value.clone());
     }
-    let place = Place::new(&source, name.len() + 1..name.len() + 1 + text.len());
-    (name_place, Value { shape: Shape::Text(text.to_owned()), place })
+    let span = Span::new(&source, name.len() + 1..name.len() + 1 + text.len());
+    (name_span, Value { shape: Shape::Text(text.to_owned()), span })
 }

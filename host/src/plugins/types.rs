@@ -1,6 +1,7 @@
 //! Which job types a plugin directory serves: one rule, for the registry and for the commands.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use super::options::{PluginOptions, Source};
 use super::scan::{scan, stem};
@@ -27,7 +28,8 @@ pub(super) fn sources<'a>(
 
 /// The job types that a daemon with these options knows, by one look at the plugin directory.
 #[derive(Clone, Debug)]
-pub struct JobTypes {
+pub struct PluginTypes {
+    dir: PathBuf,
     sources: BTreeMap<String, Source>,
     files: BTreeSet<String>,
 }
@@ -46,16 +48,32 @@ pub enum NotServed {
     },
     /// The settings name the type, but its file is missing. A daemon serves the type once the file is there.
     FileMissing {
-        /// The file.
-        file: String,
+        /// Where it should be.
+        path: PathBuf,
     },
 }
 
-impl JobTypes {
+impl NotServed {
+    /// The reason, as a message.
+    pub fn message(&self, job_type: &str) -> String {
+        let reason = match self {
+            Self::Unknown => String::new(),
+            Self::ServesOthers { file, types } => {
+                let others: Vec<_> = types.iter().map(|other| format!("`[jobs.{other}]`")).collect();
+                format!(": `{file}` is the plugin of {}", others.join(", "))
+            }
+            Self::FileMissing { path } => format!(": its plugin `{}` does not exist", path.display()),
+        };
+        format!("nothing serves the type `{job_type}`{reason}")
+    }
+}
+
+impl PluginTypes {
     /// Reads the plugin directory. A directory that is missing or unreadable holds no files.
     pub fn read(options: &PluginOptions) -> Self {
         let files: BTreeSet<String> = scan(&options.dir).unwrap_or_default().into_keys().collect();
-        Self { sources: sources(options, files.iter().map(String::as_str)), files }
+        let sources = sources(options, files.iter().map(String::as_str));
+        Self { dir: options.dir.clone(), sources, files }
     }
 
     /// Every known type, sorted: the types that the settings name and those that a file serves by its name.
@@ -69,7 +87,7 @@ impl JobTypes {
     /// When no plugin serves it.
     pub fn serving(&self, job_type: &str) -> Result<&Source, NotServed> {
         if let Some(source) = self.sources.get(job_type) {
-            let missing = || NotServed::FileMissing { file: source.file.clone() };
+            let missing = || NotServed::FileMissing { path: self.dir.join(&source.file) };
             return self.files.contains(&source.file).then_some(source).ok_or_else(missing);
         }
         let file = format!("{job_type}.wasm");
@@ -89,11 +107,11 @@ mod tests {
     use super::*;
     use crate::sandbox::Metering;
 
-    fn read(files: &[&str], types: &[(&str, &str)]) -> JobTypes {
+    fn read(files: &[&str], types: &[(&str, &str)]) -> PluginTypes {
         let dir = tempfile::tempdir().unwrap();
         files.iter().for_each(|file| fs::write(dir.path().join(file), b"").unwrap());
         let source = |file: &str| Source { file: file.to_owned(), metering: Metering::Fuel };
-        JobTypes::read(&PluginOptions {
+        PluginTypes::read(&PluginOptions {
             dir: dir.path().to_owned(),
             cache_dir: dir.path().join("cache"),
             types: types.iter().map(|(name, file)| ((*name).to_owned(), source(file))).collect(),
@@ -122,7 +140,7 @@ mod tests {
     fn a_type_without_its_file_is_known_and_not_served() {
         let types = read(&[], &[("mailer", "flaky.wasm")]);
         assert_eq!(types.names().collect::<Vec<_>>(), ["mailer"]);
-        assert_eq!(types.serving("mailer"), Err(NotServed::FileMissing { file: "flaky.wasm".to_owned() }));
+        assert_eq!(types.serving("mailer"), Err(NotServed::FileMissing { path: types.dir.join("flaky.wasm") }));
         assert_eq!(types.serving("flaky"), Err(NotServed::Unknown));
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a file without waiting for anybody: only a regular one, which can be read again and has an end.
+//! Reading a file without blocking: only a regular file, which has an end and can be read again.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The first `most` bytes of a file.
+/// Reads the first `most` bytes of a file.
 ///
 /// # Errors
-/// When it cannot be read, or is a pipe, a device or anything else that is no regular file.
-pub(super) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // Opening a pipe that nobody writes to would wait for somebody who does.
+/// When it cannot be read, or is a pipe, a device or anything else but a regular file.
+pub(super) fn read_regular_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Opening a pipe without a writer would otherwise block.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
