@@ -23,7 +23,7 @@ fn end(command: &mut Command) -> Said {
 }
 
 #[test]
-fn nobody_reads_stdout() {
+fn a_closed_stdout_is_no_error() {
     let (home, jobs) = standing::home();
     for args in [
         &["list"][..],
@@ -50,7 +50,7 @@ fn nobody_reads_stdout() {
 }
 
 #[test]
-fn nobody_reads_stderr() {
+fn a_closed_stderr_is_no_error() {
     let (home, jobs) = standing::home();
     for (args, code) in [
         (&["list", "--type", "nothing"][..], 0),
@@ -70,7 +70,7 @@ fn nobody_reads_stderr() {
 }
 
 #[test]
-fn a_daemon_works_on_when_nobody_reads_its_log() {
+fn a_daemon_keeps_working_when_its_log_is_closed() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let mut child =
@@ -93,7 +93,7 @@ fn full() -> (std::io::PipeReader, Stdio) {
 }
 
 #[test]
-fn a_daemon_works_on_and_ends_in_time_when_its_log_is_full() {
+fn a_daemon_keeps_working_and_ends_in_time_when_its_log_is_full() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     let (reader, stderr) = full();
@@ -109,7 +109,7 @@ fn a_daemon_works_on_and_ends_in_time_when_its_log_is_full() {
 }
 
 #[test]
-fn what_a_daemon_says_at_its_end_is_read_by_who_reads_late() {
+fn the_last_lines_of_a_daemon_reach_a_late_reader() {
     let home = Home::new("");
     let (mut reader, stderr) = full();
     let child = home.command(&["run", "--config", "nowhere.toml"]).stdin(Stdio::null()).stderr(stderr).spawn();

@@ -1,4 +1,4 @@
-//! `jobq enqueue`: every way in, and what is refused at the door.
+//! `jobq enqueue`: every kind of input, and what is refused.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ fn the_id_alone_goes_to_stdout() {
 /// The commands sleep through their limit, and the jobs end meanwhile. They are several, for one may happen to see the
 /// change before it sees the time.
 #[test]
-fn a_wait_looks_once_more_at_its_limit() {
+fn a_wait_reads_the_job_once_more_when_its_time_is_up() {
     let home = home();
     home.enqueue("echo", "{}", &["--in", "1h"]);
     let limit = Duration::from_secs(8);
@@ -52,7 +52,7 @@ fn a_wait_looks_once_more_at_its_limit() {
 }
 
 #[test]
-fn every_option_is_stored_as_it_was_asked() {
+fn every_option_is_stored() {
     let home = home();
     let options =
         ["--priority", "-7", "--max-attempts", "5", "--timeout", "20s", "--key", "k", "--at", "2100-01-02 03:04"];
@@ -69,7 +69,7 @@ fn every_option_is_stored_as_it_was_asked() {
 }
 
 #[test]
-fn payloads_come_back_byte_for_byte_from_every_door() {
+fn payloads_come_back_byte_for_byte_from_every_input() {
     let home = home();
     let daemon = home.daemon();
     let big = format!("\"{}\"", "ä".repeat(400_000));
@@ -93,7 +93,7 @@ fn payloads_come_back_byte_for_byte_from_every_door() {
 }
 
 #[test]
-fn a_held_key_answers_with_the_holder() {
+fn a_held_key_prints_the_id_of_its_holder() {
     let home = home();
     let holder = home.enqueue("echo", "1", &["--key", "k", "--in", "1h"]);
     let said = home.jobq(&["enqueue", "echo", "2", "--key", "k"]);
@@ -103,7 +103,7 @@ fn a_held_key_answers_with_the_holder() {
 }
 
 #[test]
-fn a_wait_ends_with_the_job_or_with_its_time() {
+fn a_wait_ends_with_the_job_or_its_timeout() {
     let home = home();
     home.plugin("answers", "answers");
     let said = home.jobq(&["enqueue", "echo", "1", "--wait=100ms"]);
@@ -116,7 +116,7 @@ fn a_wait_ends_with_the_job_or_with_its_time() {
 }
 
 #[test]
-fn a_bulk_file_goes_in_whole_or_not_at_all() {
+fn a_bulk_file_is_added_whole_or_not_at_all() {
     let home = home();
     let good =
         "{\"type\": \"echo\", \"payload\": {\"n\" : 1.50}, \"priority\": 2, \"in\": \"1h\"}\n\n{\"type\": \"known\"}\n";
@@ -137,12 +137,12 @@ fn a_bulk_file_goes_in_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
+fn bad_input_is_refused_and_nothing_is_stored() {
     let home = home();
     fs::write(home.path("latin1.json"), b"\"\xe9\"").unwrap();
     let long = format!("\"{}\"", "x".repeat(2 << 20));
     fs::write(home.path("long.json"), &long).unwrap();
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 17] = [
         (&["echo", "{'a': 1}"], 2, "the payload is not JSON"),
         (&["echo", "@latin1.json"], 2, "not UTF-8"),
         (&["echo", "@long.json"], 2, "queue.max_payload"),
@@ -152,12 +152,14 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
         (&["echo", "{}", "--priority", "40000"], 2, "40000"),
         (&["echo", "{}", "--max-attempts", "0"], 2, "at least 1"),
         (&["echo", "{}", "--in", "soon"], 2, "`soon` is not a duration"),
+        (&["echo", "{}", "--in", "1M"], 2, "m for minutes"),
+        (&["echo", "{}", "--at", "2100-01-01T03:00[Nowhere/Atlantis]"], 2, "Nowhere/Atlantis"),
         (&["echo", "{}", "--at", "yesterday"], 2, "`yesterday` is not an instant"),
         (&["echo", "{}", "--at", "1970-01-01T00:00:00Z"], 2, "too long ago"),
         (&["echo", "{}", "--in", "1s", "--at", "2100-01-01"], 2, "--at"),
         (&["known", "{}", "--timeout", "1h"], 2, "max_timeout"),
         (&["echo", "{}", "--timeout", "0s"], 2, "too short"),
-        (&["echo", "{}", "--key", ""], 2, "the key"),
+        (&["echo", "{}", "--key", ""], 2, "the key is not valid"),
     ];
     for (args, code, text) in cases {
         let said = home.jobq(&[&["enqueue"][..], args].concat());
@@ -168,7 +170,25 @@ fn what_is_wrong_is_refused_with_its_name_and_nothing_is_stored() {
 }
 
 #[test]
-fn a_null_payload_is_null_and_a_list_is_no_line() {
+fn a_local_time_needs_a_time_zone_that_exists() {
+    let home = home();
+    let at = |zone: &str, at: &str| {
+        let output = home.command(&["enqueue", "echo", "--at", at]).env("TZ", zone).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, id, _) = at("America/New_York", "2100-01-01 03:00");
+    assert_eq!(code, Some(0));
+    assert_eq!(home.show(id.trim_end())["scheduled_at"], "2100-01-01T08:00:00.000Z");
+    let (code, id, _) = at("Nowhere/Atlantis", "2100-01-01T03:00[Europe/Paris]");
+    assert_eq!(code, Some(0));
+    assert_eq!(home.show(id.trim_end())["scheduled_at"], "2100-01-01T02:00:00.000Z");
+    let (code, _, stderr) = at("Nowhere/Atlantis", "2100-01-01 03:00");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("there is no time zone `Nowhere/Atlantis`"), "{stderr}");
+}
+
+#[test]
+fn a_null_payload_is_stored_and_a_bulk_line_must_be_an_object() {
     let home = home();
     let said = home.jobq_with_input(&["enqueue", "--bulk", "-"], b"{\"type\": \"echo\", \"payload\": null}");
     assert_eq!(home.show(said.stdout.trim_end())["payload"], "null");
@@ -185,7 +205,7 @@ fn a_type_that_nothing_serves_can_be_forced() {
 }
 
 #[test]
-fn what_a_guest_says_does_not_move_the_cursor_of_whoever_waits() {
+fn the_error_of_a_guest_cannot_control_the_terminal() {
     let home = home();
     home.plugin("nul", "nul");
     let daemon = home.daemon();
@@ -197,7 +217,7 @@ fn what_a_guest_says_does_not_move_the_cursor_of_whoever_waits() {
 }
 
 #[test]
-fn a_payload_without_end_is_not_read_to_it() {
+fn an_endless_payload_is_refused() {
     let home = Home::new("");
     let said = home.jobq(&["enqueue", "echo", "@/dev/zero", "--force"]);
     assert_eq!(said.code, 2, "{said:?}");

@@ -1,6 +1,8 @@
 //! Databases, tables and settings that are not what they should be.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use crate::home::Home;
 
@@ -24,7 +26,7 @@ fn commands_that_read_say_that_there_is_no_database() {
 }
 
 #[test]
-fn a_table_of_another_program_is_left_alone() {
+fn a_table_of_another_program_is_not_touched() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     home.sql().execute_batch("CREATE TABLE jobs (title TEXT); INSERT INTO jobs VALUES ('gardener')").unwrap();
@@ -44,7 +46,7 @@ fn a_queue_of_a_newer_jobq_is_refused() {
 }
 
 #[test]
-fn files_that_are_no_database_are_named() {
+fn a_file_that_is_not_a_database_is_reported() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     fs::write(home.path("jobq.db"), "not a database at all, but long enough to look at".repeat(20)).unwrap();
@@ -69,7 +71,7 @@ fn settings_with_problems_stop_every_command_and_show_them_all() {
 }
 
 #[test]
-fn ids_that_nobody_has_are_not_found() {
+fn unknown_ids_are_not_found() {
     let home = Home::new("");
     home.plugin("echo", "echo");
     home.enqueue("echo", "{}", &[]);
@@ -79,7 +81,7 @@ fn ids_that_nobody_has_are_not_found() {
 }
 
 #[test]
-fn the_parser_speaks_with_exit_code_2_and_help_with_0() {
+fn usage_errors_exit_with_2_and_help_with_0() {
     let home = Home::new("");
     refused(&home, &["enqeue"], 2, &["enqueue"]);
     refused(&home, &["list", "--status", "ded"], 2, &["dead"]);
@@ -100,4 +102,24 @@ fn advice_is_given_only_where_it_helps() {
     let output = command.env("JOBQ_CONFIG", home.path("jobq.toml")).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("Usage: jobq show <ID>"), "{stderr}");
+}
+
+#[test]
+fn a_command_that_waits_for_a_reader_of_a_rollback_journal_says_so() {
+    let home = Home::new("");
+    home.plugin("echo", "echo");
+    let reader = home.sql();
+    reader.execute_batch("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)").unwrap();
+    let mut select = reader.prepare("SELECT a FROM mine").unwrap();
+    let mut rows = select.query([]).unwrap();
+    assert!(rows.next().unwrap().is_some());
+    let mut command = home.command(&["enqueue", "echo"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for another process"), "{line}");
+    drop(rows);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(home.count("SELECT count(*) FROM jobs"), 1);
 }

@@ -26,7 +26,7 @@ fn json(home: &Home, args: &[&str]) -> Value {
 }
 
 #[test]
-fn a_dry_run_tells_what_the_real_one_does() {
+fn a_dry_run_reports_what_the_command_would_do() {
     let home = dead(1_203);
     let told = json(&home, &["retry", "--type", "echo", "--dry-run"]);
     assert_eq!((told["matched"].as_u64(), told["first"].as_array().unwrap().len()), (Some(1_203), 10));
@@ -41,7 +41,7 @@ fn a_dry_run_tells_what_the_real_one_does() {
 }
 
 #[test]
-fn a_limit_takes_the_longest_ended_first() {
+fn a_limit_takes_the_jobs_that_ended_first() {
     let home = dead(20);
     home.sql().execute("UPDATE jobs SET completed_at = completed_at - seq * 60000", []).unwrap();
     assert_eq!(json(&home, &["retry", "--all", "--limit", "3"])["retried"], 3);
@@ -51,7 +51,7 @@ fn a_limit_takes_the_longest_ended_first() {
 }
 
 #[test]
-fn jobs_that_die_again_meanwhile_are_not_taken_twice() {
+fn jobs_that_die_again_meanwhile_are_not_retried_twice() {
     let home = dead(3_000);
     home.configure("[defaults]\nmax_attempts = 1\n");
     home.plugin("echo", "panic");
@@ -62,7 +62,7 @@ fn jobs_that_die_again_meanwhile_are_not_taken_twice() {
 }
 
 #[test]
-fn a_held_key_is_told_and_nothing_else_is_kept_back() {
+fn a_held_key_is_reported_and_stops_no_other_job() {
     let home = dead(2);
     home.sql().execute("UPDATE jobs SET unique_key = 'k' WHERE type = 'echo'", []).unwrap();
     let said = home.jobq(&["retry", "--all"]);
@@ -70,8 +70,26 @@ fn a_held_key_is_told_and_nothing_else_is_kept_back() {
     assert!(said.stderr.contains("another unfinished job holds the key"), "{said:?}");
 }
 
+/// The write-ahead log is kept by this connection, so its size tells how many pages were committed.
 #[test]
-fn what_is_wrong_with_one_id_keeps_nothing_from_the_others() {
+fn many_ids_are_committed_together() {
+    let home = dead(1_200);
+    let sql = home.sql();
+    let ids: Vec<String> = {
+        let mut select = sql.prepare("SELECT id FROM jobs").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let said = home.jobq(&[&["retry"][..], &ids].concat());
+    assert_eq!((said.code, said.stderr.lines().count()), (0, 1_201), "{said:?}");
+    assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'pending'"), 1_201);
+    let written = std::fs::metadata(home.path("jobq.db-wal")).unwrap().len();
+    assert!(written < 3 << 20, "{written} bytes of log for 1,201 jobs");
+}
+
+#[test]
+fn an_error_with_one_id_does_not_stop_the_others() {
     let home = dead(0);
     let (first, second) = (home.enqueue("echo", "1", &[]), home.enqueue("echo", "2", &[]));
     let said = home.jobq(&["cancel", &first, "nobody", &second]);

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod closed;
+mod delete;
 mod demo;
 mod docs;
 mod enqueue;
@@ -18,3 +19,4 @@ mod read_only;
 mod standing;
 mod terminal;
 mod transcript;
+mod wait;

@@ -174,6 +174,6 @@ fn ctrl_c_ends_a_wait_but_not_the_job() {
     assert!(killed.success());
     let (code, text) = waiting.end();
     assert_eq!(code, 130, "{text}");
-    assert!(text.contains("`jobq show") && text.contains("tells what became of it"), "{text:?}");
+    assert!(text.contains("`jobq show") && text.contains("shows its state"), "{text:?}");
     assert_eq!(home.count("SELECT count(*) FROM jobs WHERE status = 'pending'"), 1);
 }

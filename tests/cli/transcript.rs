@@ -75,7 +75,7 @@ fn ids_in(line: &str) -> Vec<String> {
     words.filter(is_id).map(str::to_owned).collect()
 }
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 33] = [
     &[],
     &["run"],
     &["init"],
@@ -87,6 +87,8 @@ const COMMANDS: [&[&str]; 31] = [
     &["logs"],
     &["retry"],
     &["cancel"],
+    &["delete"],
+    &["wait"],
     &["cleanup"],
     &["check"],
     &["plugin"],

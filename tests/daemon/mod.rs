@@ -2,9 +2,11 @@
 
 mod cancel;
 mod crash;
+mod drain;
 mod foreign;
 mod http;
 mod limits;
+mod log;
 mod pool;
 mod reload;
 mod secrets;

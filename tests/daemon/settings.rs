@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::home::Home;
 
 #[test]
-fn good_settings_are_taken_and_bad_ones_change_nothing() {
+fn valid_settings_are_applied_and_invalid_ones_change_nothing() {
     let home = Home::new("[defaults]\nmax_attempts = 1\n");
     home.plugin("answers", "answers");
     let mut daemon = home.daemon();
@@ -28,13 +28,13 @@ fn good_settings_are_taken_and_bad_ones_change_nothing() {
 }
 
 #[test]
-fn a_file_that_is_gone_changes_nothing() {
+fn a_missing_settings_file_changes_nothing() {
     let home = Home::new("[worker]\nshutdown_grace = \"1h\"\n[jobs.mail]\nplugin = \"e.wasm\"\n");
     home.plugin("e", "echo");
     let mut daemon = home.daemon();
     fs::rename(home.path("jobq.toml"), home.path("away.toml")).unwrap();
     daemon.signal("HUP");
-    daemon.await_line("nothing was changed, for `jobq.toml` is gone");
+    daemon.await_line("nothing was changed: `jobq.toml` is gone");
     fs::rename(home.path("away.toml"), home.path("jobq.toml")).unwrap();
     let said = home.jobq(&["enqueue", "mail", "1", "--wait=100s"]);
     assert_eq!(said.stdout, "1\n", "{said:?}");
@@ -44,7 +44,7 @@ fn a_file_that_is_gone_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_becomes_a_pipe_changes_nothing_and_holds_up_nothing() {
+fn a_settings_file_that_becomes_a_pipe_changes_nothing_and_blocks_nothing() {
     let home = Home::new("");
     let mut daemon = home.daemon();
     fs::remove_file(home.path("jobq.toml")).unwrap();
@@ -55,7 +55,7 @@ fn a_file_that_becomes_a_pipe_changes_nothing_and_holds_up_nothing() {
 }
 
 #[test]
-fn a_stop_after_a_reload_speaks_of_the_new_grace() {
+fn a_stop_after_a_reload_uses_the_new_grace_period() {
     let home = Home::new("[worker]\nshutdown_grace = \"1h\"\n");
     let mut daemon = home.daemon();
     home.configure("[worker]\nshutdown_grace = \"2h\"\n");

@@ -28,7 +28,7 @@ fn await_running(home: &Home, how_many: i64) {
 }
 
 #[test]
-fn guests_that_never_yield_are_given_back_after_the_grace() {
+fn guests_that_never_yield_are_given_back_after_the_grace_period() {
     let home = Home::new("[worker]\nconcurrency = 4\nshutdown_grace = \"1s\"\n");
     spinning(&home, 4);
     let mut daemon = home.daemon();
@@ -54,7 +54,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_guest_that_waits_in_the_host_is_given_back_too() {
+fn a_guest_blocked_in_a_host_call_is_given_back_too() {
     let home = Home::new("[worker]\nshutdown_grace = \"100ms\"\n[defaults]\ntimeout = \"1h\"\n");
     home.plugin("sleep", "sleep");
     home.enqueue("sleep", r#"{"ms": 3000000}"#, &[]);
@@ -66,7 +66,7 @@ fn a_guest_that_waits_in_the_host_is_given_back_too() {
 }
 
 #[test]
-fn what_ends_within_the_grace_is_recorded_as_it_ended() {
+fn an_attempt_that_ends_within_the_grace_period_is_recorded() {
     let home = Home::new("[worker]\nshutdown_grace = \"1h\"\n");
     home.plugin("sleep", "sleep");
     let id = home.enqueue("sleep", r#"{"ms": 1500}"#, &[]);
@@ -87,7 +87,7 @@ fn computed(pid: u32) -> u64 {
 /// The settings are so long that the daemon is still reading them when the signals come.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_at_the_very_start_is_heeded() {
+fn a_signal_during_startup_stops_the_daemon() {
     let types = (0..60_000).map(|number| format!("[jobs.t{number}]\ntimeout = \"5s\"\n"));
     let home = Home::new(&types.collect::<String>());
     let mut daemon = home.spawn();

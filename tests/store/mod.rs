@@ -12,6 +12,7 @@ mod claim;
 mod close;
 mod complete;
 mod daemons;
+mod delete_many;
 mod enqueue;
 mod fail;
 mod give_back;

@@ -1,4 +1,4 @@
-//! What every command needs: the settings, the store, a runtime.
+//! What every command needs: the settings, the store and a runtime.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct Global {
     pub(super) output: Format,
 }
 
-/// What every command is given.
+/// Passed to every command.
 #[derive(Clone)]
 pub(super) struct Context {
     global: Global,
@@ -52,7 +52,7 @@ impl Context {
         self.global.output
     }
 
-    /// The settings, with every problem in them told at once.
+    /// The settings. An error reports all problems at once.
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
         Ok(self.load()?)
     }
@@ -62,7 +62,7 @@ impl Context {
         config::load(&Location::find(self.global.config.clone()), &Environment::of_process())
     }
 
-    /// The settings with the secrets they name: what a daemon runs on. Everybody else does without.
+    /// The settings with the values of their secrets. Only a daemon needs those.
     pub(super) fn load_to_run(&self) -> Result<Settings, config::ConfigError> {
         self.load()?.with_secrets(|name| std::env::var_os(name))
     }
@@ -90,7 +90,7 @@ impl Context {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
         let done = runtime.block_on(work);
-        // A guest's read from a dead file system must not hold up the end.
+        // A guest that reads from a dead file system must not block the exit.
         runtime.shutdown_background();
         done
     }
@@ -107,8 +107,8 @@ pub(super) fn known_types(settings: &Settings) -> Vec<String> {
     PluginTypes::read(&settings.plugins).names().map(str::to_owned).collect()
 }
 
-/// Refuses a type that no daemon with these settings would ever serve.
-/// A type of the settings passes without its file, which may be on another machine or still to come.
+/// Refuses a type that no daemon with these settings would serve. A type that the settings name passes even if its file is
+/// missing: the file may be on another machine, or be added later.
 pub(super) fn require_known(job_type: &JobType, settings: &Settings, known: &[String]) -> Result<(), Failure> {
     if known.iter().any(|name| name == job_type.as_str()) {
         return Ok(());

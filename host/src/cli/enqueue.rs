@@ -1,4 +1,4 @@
-//! `jobq enqueue`: add one job, or many from a file in one transaction.
+//! `jobq enqueue`: adds one job, or many from a file in one transaction.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +15,7 @@ use super::{parse, wait};
 use crate::config::Settings;
 use crate::queue::{Due, Enqueued, JobType, Key, NewJob, OpenMode, Payload, Priority};
 
-/// The latest that a job may be due, from now.
-const FARTHEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
-
-/// Bad lines of a bulk file that are told.
+/// The most bad lines of a bulk file that are reported.
 const MOST_PROBLEMS: usize = 20;
 
 /// Examples for `--help`.
@@ -40,7 +37,7 @@ pub(super) struct Args {
     payload: Option<String>,
     #[command(flatten)]
     options: Options,
-    /// Wait for the job to end, at most this long: result on stdout, id on stderr
+    /// Wait for the job to end, at most this long: result (or with -o, the job) on stdout, id on stderr
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "forever",
           value_parser = limit, conflicts_with = "bulk")]
     wait: Option<Wait>,
@@ -52,13 +49,13 @@ pub(super) struct Args {
     force: bool,
 }
 
-/// What can be said about one job; the fields of a bulk line have the same names.
+/// The options of one job. The fields of a bulk line have the same names.
 #[derive(Debug, Default, clap::Args)]
 struct Options {
     /// Higher runs first, -32768 to 32767 [default: the type's]
     #[arg(long, value_name = "N", value_parser = parse::priority, allow_negative_numbers = true)]
     priority: Option<Priority>,
-    /// Not before this instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
+    /// Not before this instant: RFC 3339, a local time such as "2026-12-01 03:00", or one with a zone in brackets
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
     at: Option<String>,
     /// Not before this much time has passed, such as 10s or 2h
@@ -104,7 +101,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Code> {
             None => output::one(context.format(), &object(&answer), || answer.id().to_string()).map(|()| Code::Ok),
             Some(Wait(limit)) => {
                 talk(answer.id());
-                wait::await_end(&*store, answer.id(), limit).await
+                wait::await_end(&*store, vec![answer.id().clone()], limit, context.format()).await
             }
         }
     })
@@ -115,7 +112,7 @@ fn object(answer: &Enqueued) -> serde_json::Value {
     serde_json::json!({ "id": answer.id().as_str(), "added": matches!(answer, Enqueued::Added(_)) })
 }
 
-/// Checks what was said about one job and makes it.
+/// Checks the options of one job and makes it.
 fn job(job_type: &str, payload: String, options: &Options, settings: &Settings) -> Result<NewJob, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let job_type = JobType::parse(job_type).map_err(|error| usage(&error))?;
@@ -140,7 +137,7 @@ fn due(options: &Options) -> Result<Due, Failure> {
         (Some(_), Some(_)) => Err(Failure::usage("both `at` and `in` are given: expected one of them")),
         (Some(text), None) => parse::instant(text).map(Due::At),
         (None, Some(text)) => match parse::duration(text)? {
-            delay if delay <= FARTHEST => Ok(Due::In(delay)),
+            delay if delay <= parse::FARTHEST => Ok(Due::In(delay)),
             _ => Err(Failure::usage(format!("`{text}` is too far ahead: expected at most 1000 years"))),
         },
         (None, None) => Ok(Due::In(Duration::ZERO)),
@@ -165,8 +162,8 @@ fn timeout(text: &str, max: Duration) -> Result<Duration, Failure> {
 #[serde(deny_unknown_fields)]
 struct Line {
     r#type: String,
-    /// `null` is a payload like any other; only a line without one has the default.
-    #[serde(default, deserialize_with = "whatever_stands_there")]
+    /// `null` is a payload too; only a line without the field gets the default.
+    #[serde(default, deserialize_with = "even_null")]
     payload: Option<Box<RawValue>>,
     priority: Option<Priority>,
     at: Option<String>,
@@ -176,7 +173,7 @@ struct Line {
     key: Option<String>,
 }
 
-fn whatever_stands_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
+fn even_null<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(value).map(Some)
 }
 
@@ -197,8 +194,7 @@ fn bulk(file: &Path, settings: &Settings, force: bool, context: &Context) -> any
         let more = problems.len().saturating_sub(MOST_PROBLEMS);
         problems.truncate(MOST_PROBLEMS);
         let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-        let message =
-            format!("nothing was added, for `{}` has bad lines:\n{}{more}", file.display(), problems.join("\n"));
+        let message = format!("nothing was added: `{}` has bad lines:\n{}{more}", file.display(), problems.join("\n"));
         return Err(Failure::usage(message)
             .hint("expected one JSON object a line, such as {\"type\": \"send_email\", \"payload\": {}}")
             .into());

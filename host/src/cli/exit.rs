@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use thiserror::Error;
 
 use super::render::paragraph;
-use super::{output, terminal};
+use super::{log, output, terminal};
 use crate::config::{ConfigError, Look};
 use crate::queue::{OpenError, StoreError};
 
@@ -82,18 +82,42 @@ impl Failure {
     }
 }
 
-/// Prints an error with its causes on stderr and tells its exit code.
+/// Prints an error with its causes on stderr and returns its exit code.
 pub(super) fn report(error: &anyhow::Error) -> Code {
     if let Some(error) = error.downcast_ref::<ConfigError>() {
         report_settings(error);
         return Code::Usage;
     }
-    tell(&format!("{error:#}"), error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));
+    let message = match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Refused(reason)) if error.chain().count() == 1 => refused(reason),
+        _ => format!("{error:#}"),
+    };
+    report_error(&message, error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()));
     code_of(error)
 }
 
-/// Says on stderr what went wrong, and what the user can do.
-pub(super) fn tell(message: &str, hint: Option<&str>) {
+/// Rephrases what SQLite says about a row that it refused.
+fn refused(reason: &str) -> String {
+    let rules = [
+        ("CHECK constraint failed: ", "the table doesn't allow this job: it requires"),
+        ("UNIQUE constraint failed: ", "the table doesn't allow this job: another one has the same"),
+        ("NOT NULL constraint failed: ", "the table doesn't allow this job: it has no"),
+        ("FOREIGN KEY constraint failed", "a table of the application refers to this job by a foreign key"),
+    ];
+    let rule = rules.iter().find_map(|(prefix, text)| Some((text, reason.strip_prefix(prefix)?)));
+    match rule {
+        Some((text, "")) => (*text).to_owned(),
+        Some((text, rule)) => format!("{text} `{rule}`"),
+        None => format!("the database refused this: {reason}"),
+    }
+}
+
+/// Prints an error and a hint on stderr.
+pub(super) fn report_error(message: &str, hint: Option<&str>) {
+    if log::is_json() {
+        let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+        return log::say_error(format!("{message}{hint}"));
+    }
     let colour = terminal::has_colour(&std::io::stderr());
     let label = |word: &str, code: u8| if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
     output::talk(format!("{} {}", label("error:", 31), paragraph(message)));
@@ -105,7 +129,7 @@ pub(super) fn tell(message: &str, hint: Option<&str>) {
 /// Prints every problem of the settings on stderr.
 pub(super) fn report_settings(error: &ConfigError) {
     let look = if terminal::has_colour(&std::io::stderr()) { Look::Colour } else { Look::Plain };
-    output::talk(error.render(look).trim_end_matches('\n'));
+    log::say_error(error.render(look).trim_end_matches('\n'));
 }
 
 /// The exit code of an error.

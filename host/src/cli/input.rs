@@ -1,4 +1,4 @@
-//! What commands read besides their arguments: payloads and files.
+//! Reads payloads and files that arguments name.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::exit::{Code, Failure};
 
-/// A payload as the command line gives it: JSON text, `@FILE`, or `-` for standard input. One newline at the end of a file is dropped.
-/// A file or stream that has more than `max` bytes is not read to its end.
+/// A payload from the command line: JSON text, `@FILE`, or `-` for standard input. One newline at the end of a file is dropped.
+/// A file or stream longer than `max` bytes is not read to its end.
 pub(super) fn read_payload(argument: &str, max: usize) -> Result<String, Failure> {
     let from = match argument.strip_prefix('@') {
         Some(file) => Path::new(file),
@@ -17,8 +17,8 @@ pub(super) fn read_payload(argument: &str, max: usize) -> Result<String, Failure
     let with_newline = max.saturating_add(2);
     let bytes = read(from, with_newline.saturating_add(1))?;
     if bytes.len() > with_newline {
-        let told = format!("the payload has more than the {max} bytes that `queue.max_payload` allows");
-        return Err(Failure::usage(told));
+        let message = format!("the payload has more than the {max} bytes that `queue.max_payload` allows");
+        return Err(Failure::usage(message));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         Failure::usage(format!("the payload is not UTF-8: byte {} is not", error.utf8_error().valid_up_to()))
@@ -26,7 +26,7 @@ pub(super) fn read_payload(argument: &str, max: usize) -> Result<String, Failure
     Ok(text.strip_suffix('\n').map_or_else(|| text.clone(), |line| line.strip_suffix('\r').unwrap_or(line).to_owned()))
 }
 
-/// A file as a whole; `-` is standard input.
+/// A whole file; `-` is standard input.
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     read(path, usize::MAX)
 }

@@ -1,8 +1,8 @@
-//! The log on stderr. That of the daemon blocks nobody: lines go into a buffer that a thread of its own writes out, and
-//! what finds it full is dropped and counted.
+//! The log on stderr, as text or as JSON. The daemon's log never blocks: lines go into a buffer, a thread writes it out, and
+//! lines that find the buffer full are dropped and counted.
 //!
-//! tracing-appender's writer is made for this, but tells of drops only to who asks, waits up to a second at the end,
-//! and then complains on stdout, which is for data and may be the very pipe that nobody reads.
+//! tracing-appender's writer is made for this, but it reports drops only when asked, waits up to a second at the end, and
+//! then prints its errors to stdout, which is for data and may be the pipe that nobody reads.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
@@ -11,92 +11,164 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use clap::ValueEnum;
+use serde_json::json;
+use tracing::Level;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets};
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::terminal;
+use crate::queue::Timestamp;
 use crate::sandbox::LOG_BOUNDS;
 
 /// Bytes that may wait to be written.
 const CAPACITY: usize = 1 << 20;
 
-/// How long the end of the process waits for what is not written yet.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long the process waits at its end for lines that aren't written yet.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How long a stderr that would block, where it is set not to, is left alone before the next try.
+/// The pause before the next write to a non-blocking stderr that would block.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The buffer in front of stderr; none where whoever speaks can wait.
+/// The buffer in front of stderr. Only the daemon has one.
 static BUFFER: OnceLock<Buffer> = OnceLock::new();
 
-/// Starts the log of a command: warnings, straight to stderr. `JOBQ_LOG` sets what of it, in the syntax of tracing's `EnvFilter`.
-pub(super) fn start() {
-    init("warn", io::stderr);
+/// How the lines on stderr look. Text if not set.
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
-/// Starts the log of the daemon, which blocks nobody; all that [`say`] is given goes there too, and so do panics.
-pub(super) fn start_for_daemon() {
+/// The flag of the commands that run jobs.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct LogArgs {
+    /// How the log on stderr is written: text for people, or json, one object a line
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        env = "JOBQ_LOG_FORMAT",
+        hide_env_values = true
+    )]
+    pub(super) log_format: LogFormat,
+}
+
+/// Starts the log of a command: warnings, written to stderr directly. `JOBQ_LOG` sets another level, or `target=level` pairs
+/// separated by commas.
+pub(super) fn start() {
+    init("warn", LogFormat::Text, io::stderr);
+}
+
+/// Starts the log of the demo, whose jobs fail on purpose: errors only.
+pub(super) fn start_for_demo(format: LogFormat) {
+    init("error", format, io::stderr);
+}
+
+/// Starts the log of the daemon, which never blocks. Texts of [`say`] and panics go there too.
+pub(super) fn start_for_daemon(format: LogFormat) {
     let buffer = match Buffer::start(io::stderr()) {
         Ok(buffer) => BUFFER.get_or_init(|| buffer),
         Err(error) => {
-            start();
+            init("jobq=info,warn", format, io::stderr);
             return tracing::warn!(
-                "whoever does not read this log holds up the daemon: no thread to write it: {error}"
+                "cannot start the thread that writes the log; a slow reader of it blocks the daemon: {error}"
             );
         }
     };
-    // The hook of the standard library would wait for stderr, on whichever thread it is.
-    panic::set_hook(Box::new(tell_panic));
-    init("jobq=info,warn", move || buffer);
+    // The hook of the standard library would block on stderr, in whichever thread panics.
+    panic::set_hook(Box::new(log_panic));
+    init("jobq=info,warn", format, move || buffer);
 }
 
-/// Says something to whoever is at the other end of stderr; nobody there is no error.
+/// Writes a text to stderr. A closed stderr is no error.
 pub(super) fn say(text: impl Display) {
-    _ = match BUFFER.get() {
-        Some(mut buffer) => buffer.write_all(format!("{text}\n").as_bytes()),
-        None => writeln!(io::stderr().lock(), "{text}"),
-    };
+    write(&line(Level::INFO, &text.to_string()));
 }
 
-/// Waits for what is not written yet, as long as somebody reads it.
+/// The same for an error.
+pub(super) fn say_error(text: impl Display) {
+    write(&line(Level::ERROR, &text.to_string()));
+}
+
+/// Whether stderr gets JSON.
+pub(super) fn is_json() -> bool {
+    FORMAT.get() == Some(&LogFormat::Json)
+}
+
+/// Waits until everything is written, but not long if nobody reads it.
 pub(super) fn finish() {
     if let Some(buffer) = BUFFER.get() {
-        buffer.await_written(LAST_WORDS);
+        buffer.await_written(FLUSH_TIMEOUT);
     }
 }
 
-fn tell_panic(panic: &PanicHookInfo<'_>) {
+fn write(line: &str) {
+    _ = match BUFFER.get() {
+        Some(mut buffer) => buffer.write_all(line.as_bytes()),
+        None => io::stderr().lock().write_all(line.as_bytes()),
+    };
+}
+
+fn line(level: Level, text: &str) -> String {
+    if is_json() {
+        let timestamp = Timestamp::now().to_string();
+        format!("{}\n", json!({ "timestamp": timestamp, "level": level.as_str(), "message": text }))
+    } else {
+        format!("{text}\n")
+    }
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
     let (thread, backtrace) = (std::thread::current(), Backtrace::capture());
     let thread = thread.name().unwrap_or("without a name");
     match backtrace.status() {
-        BacktraceStatus::Captured => say(format_args!("thread `{thread}` {panic}\n{backtrace}")),
-        _ => say(format_args!("thread `{thread}` {panic}")),
+        BacktraceStatus::Captured => say_error(format_args!("thread `{thread}` {panic}\n{backtrace}")),
+        _ => say_error(format_args!("thread `{thread}` {panic}")),
     }
 }
 
-fn init<W>(default_level: &str, writer: W)
+fn init<W>(default_level: &str, format: LogFormat, writer: W)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
+    FORMAT.get_or_init(|| format);
     let asked = std::env::var("JOBQ_LOG").ok();
-    let filter = match asked.as_ref().map(EnvFilter::try_new) {
+    let default = || default_level.parse::<Targets>().unwrap_or_default();
+    let filter = match asked.as_deref().map(str::parse::<Targets>) {
         Some(Ok(filter)) => filter,
         Some(Err(error)) => {
-            let advice = "expected a filter such as `debug` or `jobq=debug`";
-            say(format!("warning: JOBQ_LOG is ignored: {error}; {advice}"));
-            EnvFilter::new(default_level)
+            say(format!("warning: JOBQ_LOG is ignored: {error}; expected a filter such as `debug` or `jobq=debug`"));
+            default()
         }
-        None => EnvFilter::new(default_level),
+        None => default(),
     };
-    let bounds = LOG_BOUNDS.into_iter().flat_map(str::parse);
-    let filter = bounds.fold(filter, EnvFilter::add_directive);
-    let colour = terminal::has_colour(&io::stderr());
-    // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colour);
-    log.log_internal_errors(false).init();
+    // An event must pass both, so that no target in the filter overrides the bounds.
+    let bounds = LOG_BOUNDS.join(",").parse::<Targets>().unwrap_or_default().with_default(LevelFilter::TRACE);
+    let filter = filter.and(bounds);
+    // A closed stderr must not end the daemon: tracing would report it on the same stderr, and panic.
+    let log = fmt::layer().with_writer(writer).log_internal_errors(false);
+    let registry = tracing_subscriber::registry();
+    match format {
+        LogFormat::Text => registry.with(log.with_ansi(terminal::has_colour(&io::stderr())).with_filter(filter)).init(),
+        LogFormat::Json => {
+            let json = log.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            registry.with(json.with_filter(filter)).init();
+        }
+    }
 }
 
-/// Lines on their way to a thread that writes them.
+/// Lines that a thread writes out.
 struct Buffer(Arc<Shared>);
 
 #[derive(Default)]
@@ -108,7 +180,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: Vec<u8>,
-    /// Lines that came after those that wait, and found no room.
+    /// Lines after those that wait, which found the buffer full.
     dropped: u64,
     writing: bool,
 }
@@ -121,14 +193,14 @@ impl Buffer {
         Ok(Self(shared))
     }
 
-    /// Returns when all is written, or after `patience`.
-    fn await_written(&self, patience: Duration) {
+    /// Returns when everything is written, or after `timeout`.
+    fn await_written(&self, timeout: Duration) {
         let is_behind = |state: &mut State| state.writing || !state.waiting.is_empty();
-        _ = self.0.changed.wait_timeout_while(self.0.state(), patience, is_behind);
+        _ = self.0.changed.wait_timeout_while(self.0.state(), timeout, is_behind);
     }
 }
 
-/// Takes one line, or several, whole or not at all; never waits for whoever reads them.
+/// Takes one or more lines, as a whole or not at all. Never blocks.
 impl Write for &Buffer {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         let mut state = self.0.state();
@@ -151,17 +223,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what comes, for as long as the process lives.
+    /// Writes lines for as long as the process lives.
     fn write_out(&self, mut out: impl Write) {
         loop {
             let lines = self.next();
-            patiently(&mut out, &lines);
+            write_all(&mut out, &lines);
             self.state().writing = false;
             self.changed.notify_all();
         }
     }
 
-    /// All lines that wait, as soon as there are any; those that were dropped behind them are counted in the last.
+    /// Waits for lines and takes all of them. If lines were dropped after them, the last one is their count.
     fn next(&self) -> Vec<u8> {
         let nothing = |state: &mut State| state.waiting.is_empty() && state.dropped == 0;
         let mut state = self.changed.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner);
@@ -169,14 +241,15 @@ impl Shared {
         let mut lines = std::mem::take(&mut state.waiting);
         if state.dropped > 0 {
             let dropped = std::mem::take(&mut state.dropped);
-            lines.extend(format!("{dropped} lines of the log were dropped: nobody read them in time\n").into_bytes());
+            let text = format!("{dropped} lines of the log were dropped: nobody read them in time");
+            lines.extend(line(Level::WARN, &text).into_bytes());
         }
         lines
     }
 }
 
-/// Writes `bytes`, unless nobody is there to read them any more.
-fn patiently(out: &mut impl Write, mut bytes: &[u8]) {
+/// Writes `bytes`. Gives up if the reader is gone.
+fn write_all(out: &mut impl Write, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         match out.write(bytes) {
             Ok(written) if written > 0 => bytes = &bytes[written..],
@@ -194,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader that takes nothing until it is asked.
+    /// A writer that blocks until the reader takes what was written.
     struct Slow(SyncSender<Vec<u8>>);
 
     impl Write for Slow {
@@ -217,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_dropped_and_counted_where_it_would_have_stood() {
+    fn lines_that_find_the_buffer_full_are_dropped_and_counted_in_their_place() {
         let (buffer, reader) = slow();
         let mut log = &buffer;
         log.write_all(b"first\n").unwrap();
@@ -229,14 +302,14 @@ mod tests {
         log.write_all(b"short\n").unwrap();
         assert_eq!(reader.recv().unwrap(), b"first\n");
         let kept = reader.recv().unwrap();
-        let told = kept.strip_prefix(vec![b'x'; 1_048_000].as_slice()).expect("as much as there is room for");
-        assert_eq!(str::from_utf8(told).unwrap(), "953 lines of the log were dropped: nobody read them in time\n");
+        let count = kept.strip_prefix(vec![b'x'; 1_048_000].as_slice()).expect("as much as fits");
+        assert_eq!(str::from_utf8(count).unwrap(), "953 lines of the log were dropped: nobody read them in time\n");
         log.write_all(b"last\n").unwrap();
         assert_eq!(reader.recv().unwrap(), b"last\n");
     }
 
     #[test]
-    fn the_end_waits_for_what_is_read_and_not_for_what_is_not() {
+    fn the_end_waits_for_a_reader_and_not_for_one_that_does_not_read() {
         let (buffer, reader) = slow();
         let mut log = &buffer;
         log.write_all(b"line\n").unwrap();
@@ -250,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_ends_nothing() {
+    fn a_closed_reader_ends_nothing() {
         let (buffer, reader) = slow();
         drop(reader);
         let mut log = &buffer;

@@ -1,10 +1,11 @@
-//! `retry` and `cancel` take ids, or a filter that names many jobs. Those are moved in batches, each a transaction of its own.
+//! `retry`, `cancel` and `delete` take ids, or a filter that names many jobs. Many jobs are changed in batches, each a transaction.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::context::Context;
 use super::exit::{Code, Failure, code_of, report};
@@ -13,15 +14,18 @@ use super::output::{self, Format, talk};
 use super::parse;
 use super::terminal::LiveLine;
 use crate::config::Settings;
-use crate::queue::{BulkResult, Id, JobRef, Selected, Selection, Status, StoreError, Timestamp};
+use crate::queue::{BulkResult, Deleted, Id, JobRef, Selected, Selection, Status, StoreError, Timestamp};
 
-/// Jobs moved in one transaction: some milliseconds, so that nobody waits for long.
+/// Jobs in one transaction: a few milliseconds, so that other writers don't wait long.
 const BATCH: usize = 500;
+
+/// A batch that finds the disk full is tried again with this fraction of its jobs.
+const SHRINK: usize = 10;
 
 /// The flags that say which jobs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Which {
-    /// The ids of the jobs
+    /// The ids of the jobs, or their beginnings where no other id has the same
     #[arg(value_name = "ID", value_parser = Id::parse)]
     pub(super) ids: Vec<Id>,
     /// Jobs in this state; can be given more than once
@@ -30,45 +34,74 @@ pub(super) struct Which {
     /// Jobs of this type
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "ids", help_heading = "Instead of ids")]
     job_type: Option<String>,
-    /// Jobs that ended, or else were enqueued, longer ago than this, such as 2h
+    /// Jobs that ended (unfinished ones: were enqueued) longer ago than this, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = parse::duration, conflicts_with = "ids", help_heading = "Instead of ids")]
     older_than: Option<Duration>,
     /// The same as an instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
     #[arg(long, value_name = "TIME", value_parser = parse::instant, conflicts_with = "ids", help_heading = "Instead of ids")]
     before: Option<Timestamp>,
-    /// Every job that is taken where no `--status` is given; needed where nothing else says which
+    /// Every job that is taken without `--status`; required if nothing else says which
     #[arg(long, conflicts_with = "ids", help_heading = "Instead of ids")]
     all: bool,
-    /// At most so many of them, the longest ended or first due
+    /// At most this many: those that ended first, or are due first
     #[arg(long, value_name = "N", value_parser = parse::count, conflicts_with = "ids", help_heading = "Instead of ids")]
     limit: Option<usize>,
-    /// Change nothing: say how many jobs there are, and the ids of the first ones
+    /// Change nothing; print how many jobs there are, and the ids of the first ones
     #[arg(long, conflicts_with = "ids", help_heading = "Instead of ids")]
     dry_run: bool,
 }
 
-/// Lets `--status` name only the states that the command can do something with.
+/// Limits `--status` to the states that the command can change.
 pub(super) fn states(status: clap::Arg, from: &'static [Status]) -> clap::Arg {
     status.value_parser(parse::status(from))
 }
 
-/// What a command does with the jobs, in words.
+/// The command in words.
 pub(super) struct Verb {
     /// The command.
     pub(super) name: &'static str,
-    /// What it has done.
+    /// Its past participle.
     pub(super) done: &'static str,
-    /// The states that it takes where no `--status` says so.
+    /// The states that it takes without `--status`.
     pub(super) default: &'static [Status],
     /// Whether a job takes its key again.
     pub(super) takes_keys: bool,
+}
+
+/// The result of one batch, or the sum of several.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Jobs that were changed.
+    changed: usize,
+    /// Jobs that had left the given states or were deleted meanwhile.
+    gone: usize,
+    /// Jobs whose key another unfinished job holds.
+    key_taken: usize,
+    /// Jobs that cannot be deleted.
+    kept: usize,
+    /// Why they can't.
+    obstacles: BTreeSet<String>,
+}
+
+impl From<BulkResult> for Batch {
+    fn from(result: BulkResult) -> Self {
+        let BulkResult { moved, gone, key_taken } = result;
+        Self { changed: moved, gone, key_taken, ..Self::default() }
+    }
+}
+
+impl From<Deleted> for Batch {
+    fn from(result: Deleted) -> Self {
+        let Deleted { deleted, gone, kept, obstacles } = result;
+        Self { changed: deleted, gone, kept, obstacles, ..Self::default() }
+    }
 }
 
 impl Which {
     /// The jobs that the filter names.
     ///
     /// # Errors
-    /// Where there is no filter.
+    /// If there is no filter.
     pub(super) fn selection(&self, verb: &Verb) -> Result<Selection, Failure> {
         let is_filter = !self.status.is_empty()
             || self.job_type.is_some()
@@ -91,14 +124,14 @@ impl Which {
         })
     }
 
-    /// Moves what was selected, or with `--dry-run` only tells it.
+    /// Changes the selected jobs. With `--dry-run`, only prints them.
     pub(super) async fn each(
         &self,
         verb: &Verb,
         selected: Selected,
         settings: &Settings,
         context: &Context,
-        step: impl AsyncFn(Vec<JobRef>) -> Result<BulkResult, StoreError>,
+        step: impl AsyncFn(Vec<JobRef>) -> Result<Batch, StoreError>,
     ) -> anyhow::Result<Code> {
         if selected.jobs.is_empty()
             && let Some(hint) = self.job_type.as_deref().and_then(|typed| unknown_type(typed, settings))
@@ -108,18 +141,21 @@ impl Which {
         if self.dry_run {
             return would(verb.name, &selected, context);
         }
-        let moved = in_batches(verb, &selected.jobs, step).await?;
-        if moved.key_taken > 0 {
-            talk(format!("left {} alone: another unfinished job holds the key", jobs(moved.key_taken)));
+        let sum = in_batches(verb, &selected.jobs, step).await?;
+        if sum.key_taken > 0 {
+            talk(format!("left {} alone: another unfinished job holds the key", jobs(sum.key_taken)));
         }
-        if moved.gone > 0 {
-            talk(format!("left {} alone: changed meanwhile", jobs(moved.gone)));
+        if sum.gone > 0 {
+            talk(format!("left {} alone: changed meanwhile", jobs(sum.gone)));
         }
-        let mut object = json!({ verb.done: moved.moved, "changed_meanwhile": moved.gone });
+        for obstacle in &sum.obstacles {
+            talk(format!("left {} alone: {obstacle}", jobs(sum.kept)));
+        }
+        let mut object = json!({ verb.done: sum.changed, "changed_meanwhile": sum.gone, "kept": sum.kept });
         if verb.takes_keys {
-            object["key_taken"] = moved.key_taken.into();
+            object["key_taken"] = sum.key_taken.into();
         }
-        output::one(context.format(), &object, || format!("{} {}", verb.done, jobs(moved.moved)))?;
+        output::one(context.format(), &object, || format!("{} {}", verb.done, jobs(sum.changed)))?;
         Ok(Code::Ok)
     }
 }
@@ -128,46 +164,76 @@ impl Which {
 #[derive(Debug, Serialize)]
 struct One<'a> {
     id: &'a str,
-    /// The state it was in; `None` where nothing was done.
+    /// The state it was in; `None` if nothing was done.
     was: Option<&'static str>,
-    /// The state it is in now; `None` where nothing was done.
+    /// The state it is in now, or `deleted`; `None` if nothing was done.
     status: Option<&'static str>,
     error: Option<String>,
 }
 
-/// Handles ids one after the other; what goes wrong with one keeps nothing from the others. The first problem decides the exit code.
-/// `act` tells the state that the job was in; it is in `now` afterwards.
-pub(super) async fn each_id(
+/// Changes each job by `act`, which returns the state it was in; afterwards it is `now`. A job that isn't found or whose state
+/// forbids it doesn't keep the others from being changed. The first error decides the exit code.
+///
+/// The calls of a batch run at the same time, so that the store commits them together.
+pub(super) async fn each_id<F>(
     ids: &[Id],
-    now: Status,
+    now: &'static str,
     format: Format,
-    act: impl AsyncFn(&Id) -> anyhow::Result<Status>,
-) -> anyhow::Result<Code> {
+    act: impl Fn(Id) -> F,
+) -> anyhow::Result<Code>
+where
+    F: Future<Output = anyhow::Result<Status>> + Send + 'static,
+{
     let (mut code, mut done) = (Code::Ok, Vec::new());
-    for id in ids {
-        let one = One { id: id.as_str(), was: None, status: None, error: None };
-        match act(id).await {
-            Ok(was) => {
-                if format == Format::Table {
-                    talk(format!("{id} was {was} and is {now} now"));
+    let mut line = (format != Format::Table).then(LiveLine::on_stderr).flatten();
+    for batch in ids.chunks(BATCH) {
+        for (id, was) in batch.iter().zip(at_once(batch, &act).await?) {
+            let one = One { id: id.as_str(), was: None, status: None, error: None };
+            match was {
+                Ok(was) => {
+                    if format == Format::Table {
+                        talk(format!("{id} was {was} and is {now} now"));
+                    }
+                    done.push(One { was: Some(was.as_str()), status: Some(now), ..one });
                 }
-                done.push(One { was: Some(was.as_str()), status: Some(now.as_str()), ..one });
+                Err(error) if matches!(code_of(&error), Code::NotFound | Code::Conflict | Code::Usage) => {
+                    let own = report(&error);
+                    code = if code == Code::Ok { own } else { code };
+                    done.push(One { error: Some(error.to_string()), ..one });
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) if matches!(code_of(&error), Code::NotFound | Code::Conflict) => {
-                let own = report(&error);
-                code = if code == Code::Ok { own } else { code };
-                done.push(One { error: Some(error.to_string()), ..one });
-            }
-            Err(error) => return Err(error),
+        }
+        if let Some(line) = &mut line {
+            line.draw(&format!("{now} {} of {}", done.len(), ids.len()));
         }
     }
+    drop(line);
     if format != Format::Table {
         output::many(format, &done, String::new)?;
     }
     Ok(code)
 }
 
-/// What a dry run prints.
+/// The results of `act` in the order of `ids`.
+async fn at_once<F>(ids: &[Id], act: impl Fn(Id) -> F) -> anyhow::Result<Vec<anyhow::Result<Status>>>
+where
+    F: Future<Output = anyhow::Result<Status>> + Send + 'static,
+{
+    let mut calls = JoinSet::new();
+    for (at, id) in ids.iter().enumerate() {
+        let call = act(id.clone());
+        calls.spawn(async move { (at, call.await) });
+    }
+    let mut results = Vec::with_capacity(ids.len());
+    while let Some(result) = calls.join_next().await {
+        results.push(result?);
+    }
+    results.sort_by_key(|(at, _)| *at);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Prints what a dry run found.
 pub(super) fn would(verb: &str, selected: &Selected, context: &Context) -> anyhow::Result<Code> {
     let (count, first) = (selected.jobs.len(), selected.first.iter().map(Id::as_str).collect::<Vec<_>>());
     let object = json!({ "dry_run": true, "matched": count, "first": first });
@@ -184,20 +250,33 @@ pub(super) fn would(verb: &str, selected: &Selected, context: &Context) -> anyho
 async fn in_batches(
     verb: &Verb,
     jobs: &[JobRef],
-    step: impl AsyncFn(Vec<JobRef>) -> Result<BulkResult, StoreError>,
-) -> anyhow::Result<BulkResult> {
-    let mut sum = BulkResult::default();
+    step: impl AsyncFn(Vec<JobRef>) -> Result<Batch, StoreError>,
+) -> anyhow::Result<Batch> {
+    let mut sum = Batch::default();
     let mut line = LiveLine::on_stderr();
-    for batch in jobs.chunks(BATCH) {
-        let moved = step(batch.to_vec()).await.map_err(|error| {
-            let so_far = format!("{} of {} jobs were {} before this", sum.moved, jobs.len(), verb.done);
-            anyhow::Error::new(error).context(so_far)
-        })?;
-        sum.moved += moved.moved;
-        sum.gone += moved.gone;
-        sum.key_taken += moved.key_taken;
+    let (mut left, mut size) = (jobs, BATCH);
+    while !left.is_empty() {
+        let (now, later) = left.split_at(size.min(left.len()));
+        let batch = match step(now.to_vec()).await {
+            // A smaller batch needs less write-ahead log.
+            Err(StoreError::Full(_)) if size > 1 => {
+                size = (size / SHRINK).max(1);
+                continue;
+            }
+            Err(error) => {
+                let so_far = format!("{} of {} jobs were {} before this", sum.changed, jobs.len(), verb.done);
+                return Err(anyhow::Error::new(error).context(so_far));
+            }
+            Ok(batch) => batch,
+        };
+        left = later;
+        sum.changed += batch.changed;
+        sum.gone += batch.gone;
+        sum.key_taken += batch.key_taken;
+        sum.kept += batch.kept;
+        sum.obstacles.extend(batch.obstacles);
         if let Some(line) = &mut line {
-            line.draw(&format!("{} {} of {}", verb.done, sum.moved, jobs.len()));
+            line.draw(&format!("{} {} of {}", verb.done, sum.changed, jobs.len()));
         }
     }
     Ok(sum)

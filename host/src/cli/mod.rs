@@ -7,6 +7,7 @@ mod cleanup;
 mod completions;
 mod context;
 mod daemons;
+mod delete;
 mod demo;
 mod enqueue;
 pub mod exit;
@@ -91,7 +92,13 @@ enum Command {
     /// Stop jobs that have not ended
     #[command(after_help = cancel::HELP, override_usage = cancel::USAGE, mut_arg("status", |arg| many::states(arg, cancel::FROM)))]
     Cancel(cancel::Args),
-    /// Delete finished jobs
+    /// Delete jobs, by id or by filter
+    #[command(after_help = delete::HELP, override_usage = delete::USAGE, mut_arg("status", |arg| many::states(arg, delete::FROM)))]
+    Delete(delete::Args),
+    /// Wait until jobs have ended
+    #[command(after_help = wait::HELP)]
+    Wait(wait::Args),
+    /// Delete old finished jobs
     #[command(after_help = cleanup::HELP)]
     Cleanup(cleanup::Args),
     /// Look for problems in the settings and the plugins
@@ -131,8 +138,9 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    match cli.command {
-        Command::Run(_) => log::start_for_daemon(),
+    match &cli.command {
+        Command::Run(args) => log::start_for_daemon(args.log.log_format),
+        Command::Demo(args) => log::start_for_demo(args.log.log_format),
         _ => log::start(),
     }
     let context = Context::new(cli.global);
@@ -170,7 +178,7 @@ fn dispatch(
     early: Option<anyhow::Result<run::Listening>>,
 ) -> anyhow::Result<Code> {
     match command {
-        Command::Run(_) => run::run(early.unwrap_or_else(run::Listening::start)?, context),
+        Command::Run(args) => run::run(&args, early.unwrap_or_else(run::Listening::start)?, context),
         Command::Init(args) => init::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Enqueue(args) => enqueue::run(args, context),
@@ -180,6 +188,8 @@ fn dispatch(
         Command::Logs(args) => logs::run(&args, context),
         Command::Retry(args) => retry::run(&args, context),
         Command::Cancel(args) => cancel::run(&args, context),
+        Command::Delete(args) => delete::run(&args, context),
+        Command::Wait(args) => wait::run(&args, context),
         Command::Cleanup(args) => cleanup::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Plugin(command) => plugin::run(&command, context),

@@ -88,9 +88,16 @@ impl LiveLine {
     }
 }
 
+impl LiveLine {
+    /// Removes the line until it is drawn again.
+    pub(super) fn clear(&mut self) {
+        put("\r\u{1b}[2K");
+    }
+}
+
 impl Drop for LiveLine {
     fn drop(&mut self) {
-        put("\r\u{1b}[2K");
+        self.clear();
     }
 }
 

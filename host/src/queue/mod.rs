@@ -22,9 +22,9 @@ pub use job::{
 pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
-    AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Order,
-    Page, Position, Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease,
-    Want,
+    AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Deleted, Enqueued,
+    Filter, Order, Page, Position, Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected,
+    Selection, StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
 pub use rows::{

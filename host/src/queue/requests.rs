@@ -268,6 +268,19 @@ pub struct BulkResult {
     pub key_taken: usize,
 }
 
+/// The result of a deletion by request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Jobs deleted.
+    pub deleted: usize,
+    /// Jobs that were running, had left the given states or were deleted meanwhile.
+    pub gone: usize,
+    /// Jobs kept because something refers to them.
+    pub kept: usize,
+    /// Why they were kept.
+    pub obstacles: BTreeSet<String>,
+}
+
 /// A rescued job: its attempt was lost, or never started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {

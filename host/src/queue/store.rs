@@ -13,9 +13,9 @@ use async_trait::async_trait;
 
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress,
-    Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status,
-    StoreError, WorkerName,
+    Deleted, Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim,
+    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease,
+    Status, StoreError, WorkerName,
 };
 
 /// A queue of jobs that outlives the process.
@@ -77,6 +77,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// [`cancel`](Self::cancel) for every job of `jobs` that is still in one of the states `from`, in one transaction.
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError>;
+
+    /// Deletes every job of `jobs` that is in one of the states `from`, with its attempts and logs, in one transaction. Running
+    /// jobs are never deleted.
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError>;
 
     /// [`retry`](Self::retry) for every job of `jobs` that is still in one of the states `from`, in one transaction.
     async fn retry_many(

@@ -25,6 +25,7 @@ pub(super) async fn run(pool: Arc<PoolState>, options: watch::Receiver<Arc<Worke
         let retention = options.borrow().retention;
         let more = match pool.store.prune(retention, BATCH).await {
             Ok(pruned) => {
+                pool.events.pruned(&pruned);
                 for obstacle in pruned.obstacles {
                     if logged.insert(obstacle.clone()) {
                         tracing::warn!("some old jobs cannot be deleted and are kept: {obstacle}");

@@ -3,12 +3,14 @@
 //! Claims and attempts run as separate tasks and report back by [`DispatcherMessage`].
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::machine::dispatch::{Action, Capacity, Dispatch, Event};
+use super::machine::drain::{Drain, Step};
 use super::pool_state::{DispatcherMessage, PoolState};
 use super::{WorkerOptions, record, run};
 use crate::queue::{Claim, Claimed, Claims, JobType, ParkedClaim, StoreError};
@@ -21,6 +23,8 @@ pub(super) struct Dispatcher {
     handlers: watch::Receiver<u64>,
     machine: Dispatch,
     parked: Option<ParkedClaim>,
+    /// Set once a drain was requested.
+    drain: Option<Drain>,
     actions: Vec<Action>,
 }
 
@@ -30,7 +34,7 @@ impl Dispatcher {
         let handlers = pool.handlers.changes();
         let capacity = capacity(&pool, &options.borrow_and_update());
         let machine = Dispatch::new(pool.worker.clone(), capacity, cores, Instant::now());
-        Self { pool, options, handlers, machine, parked: None, actions: Vec::new() }
+        Self { pool, options, handlers, machine, parked: None, drain: None, actions: Vec::new() }
     }
 
     /// Runs until `stopping` is cancelled, then gives back jobs that have not started.
@@ -46,6 +50,7 @@ impl Dispatcher {
         let mut messages = Vec::new();
         loop {
             self.act();
+            self.look_drained();
             let wake_at = self.machine.wake_at(Instant::now());
             tokio::select! {
                 () = stopping.cancelled() => break,
@@ -53,6 +58,10 @@ impl Dispatcher {
                 () = pool.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
                 Ok(()) = self.handlers.changed() => self.take_capacity(),
                 Ok(()) = self.options.changed() => self.take_capacity(),
+                () = pool.drain_requested.cancelled(), if self.drain.is_none() => {
+                    self.drain = Some(Drain::default());
+                    self.take_capacity();
+                }
                 () = sleep_until(wake_at) => {}
             }
         }
@@ -67,6 +76,20 @@ impl Dispatcher {
             let Some(message) = inbox.recv().await else { return };
             self.take(message);
             self.act();
+        }
+    }
+
+    /// While draining: finds out whether anything is left to do.
+    fn look_drained(&mut self) {
+        let Some(drain) = &mut self.drain else { return };
+        let is_quiet = self.machine.is_idle(Instant::now()) && self.pool.leases().all().is_empty();
+        match drain.look(is_quiet, self.pool.recorded.load(Ordering::Relaxed)) {
+            Step::Wait => {}
+            Step::Claim => {
+                self.machine.take(Event::Changed, Instant::now());
+                self.act();
+            }
+            Step::Drained => self.pool.drained.cancel(),
         }
     }
 

@@ -9,6 +9,7 @@
 //! - `handlers`: what an attempt runs: a plugin in the sandbox, or (`native`) a function of the application.
 //! - `cpu_runtime`: separate threads for long computations, so that short jobs don't wait for them.
 //! - `heartbeat`: renews leases, stores logs and progress, stops cancelled guests.
+//! - `events`: the log about jobs.
 //! - `reaper`, `cleaner`, `daemon_status`: lost jobs, retention, and the daemon's row in the database.
 
 mod attempt;
@@ -16,6 +17,7 @@ mod cleaner;
 mod cpu_runtime;
 mod daemon_status;
 mod dispatcher;
+mod events;
 mod handlers;
 mod heartbeat;
 mod machine;

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::dispatcher::Dispatcher;
 use super::machine::shutdown::{Action, Event, SIGN_OFF, Shutdown};
 use super::pool_state::PoolState;
-use super::{Handlers, WorkerOptions, cleaner, daemon_status, heartbeat};
+use super::{Handlers, WorkerOptions, cleaner, daemon_status, events, heartbeat, reaper};
 use crate::queue::{ChangeCursor, Store, StoreError};
 
 /// The pause after the change watcher failed.
@@ -62,6 +62,7 @@ impl Pool {
         spawn(Box::pin(heartbeat::run(state.clone(), current.clone())));
         spawn(Box::pin(cleaner::run(state.clone(), current.clone())));
         spawn(Box::pin(daemon_status::publish(state.clone(), current.clone())));
+        spawn(Box::pin(events::report_suppressed(state.events.clone())));
         spawn(Box::pin(watch_for_changes(state.clone(), current.clone())));
         let dispatcher = Dispatcher::new(state.clone(), current);
         let dispatcher = tokio::spawn(dispatcher.run(inbox, stopping.clone()));
@@ -104,6 +105,20 @@ impl Pool {
         }
     }
 
+    /// Waits until the pool runs nothing and no job of a type that it serves is due. Follow-ups and retries that are due at
+    /// once are run first. Jobs due later, jobs of other types and jobs that other daemons run are not waited for.
+    pub fn drained(&self) -> impl Future<Output = ()> + Send + use<> {
+        let state = self.state.clone();
+        async move {
+            // Jobs of a daemon that died may be due.
+            if reaper::reap(&state, None).await.is_err() {
+                tracing::warn!("jobs of daemons that died may be left");
+            }
+            state.drain_requested.cancel();
+            state.drained.cancelled().await;
+        }
+    }
+
     /// Applies new settings. Running attempts keep the old ones.
     pub fn reconfigure(&self, options: WorkerOptions) {
         self.state.job_types.store(Arc::new(options.job_types.clone()));
@@ -118,6 +133,7 @@ impl Pool {
         let mut machine = Shutdown::begin(self.options.borrow().shutdown_grace, Instant::now());
         self.stopping.cancel();
         let state = &self.state;
+        let _reports = AbortOnDropHandle::new(tokio::spawn(events::report_waiting(state.events.clone())));
         let all_ended = async {
             _ = self.dispatcher.await;
             state.attempts.close();
@@ -136,12 +152,14 @@ impl Pool {
                 () = tokio::time::sleep_until(wake_at.into()) => Event::Tick,
             };
             if machine.on(event, Instant::now()) == Action::StopGuests {
+                state.events.stopping_guests();
                 state.leases().close().into_iter().for_each(|handle| handle.stop());
             }
         }
         self.background_stop.cancel();
         self.background.close();
         self.background.wait().await;
+        state.events.log_suppressed();
         match tokio::time::timeout(SIGN_OFF, state.store.retire(&state.worker)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("cannot remove the status of this daemon: {error}"),

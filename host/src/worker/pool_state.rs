@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cpu_runtime::CpuRuntime;
+use super::events::JobEvents;
 use super::machine::dispatch::Event;
 use super::machine::leases::Leases;
 use super::{Handlers, JobTypes};
@@ -22,6 +23,7 @@ pub(super) struct PoolState {
     pub(super) handlers: Arc<dyn Handlers>,
     pub(super) job_types: ArcSwap<JobTypes>,
     leases: Mutex<Leases<Arc<AttemptHandle>>>,
+    pub(super) events: Arc<JobEvents>,
     pub(super) attempts: TaskTracker,
     pub(super) cpu_runtime: CpuRuntime,
     /// Attempts whose outcome this pool has recorded.
@@ -32,6 +34,10 @@ pub(super) struct PoolState {
     pub(super) fatal: OnceLock<StoreError>,
     /// Cancelled when there is such an error.
     pub(super) queue_lost: CancellationToken,
+    /// Cancelled when the dispatcher shall find out whether anything is left to do.
+    pub(super) drain_requested: CancellationToken,
+    /// Cancelled when nothing is left.
+    pub(super) drained: CancellationToken,
     /// The name in the `worker` column. Each start has a new one: a restarted daemon doesn't own its predecessor's jobs.
     pub(super) worker: WorkerName,
     pub(super) started_at: Timestamp,
@@ -62,12 +68,15 @@ impl PoolState {
             handlers,
             job_types: ArcSwap::from_pointee(job_types),
             leases: Mutex::default(),
+            events: Arc::default(),
             attempts: TaskTracker::new(),
             cpu_runtime: CpuRuntime::default(),
             recorded: AtomicU64::new(0),
             recorded_changed: Notify::new(),
             fatal: OnceLock::new(),
             queue_lost: CancellationToken::new(),
+            drain_requested: CancellationToken::new(),
+            drained: CancellationToken::new(),
             worker: WorkerName::new(worker_name()),
             started_at: Timestamp::now(),
             wake: Notify::new(),

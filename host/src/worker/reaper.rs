@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pool_state::PoolState;
-use crate::queue::{Status, StoreError};
+use crate::queue::StoreError;
 
 /// The most attempts ended in one transaction.
 const BATCH: usize = 200;
@@ -30,16 +30,7 @@ pub(super) async fn reap(pool: &PoolState, expired: Option<Duration>) -> Result<
                 return Err(error);
             }
         };
-        for lost in &rescued {
-            let worker = lost.worker.as_deref().unwrap_or("an unknown worker").escape_debug();
-            let (id, job_type) = (lost.id.as_str().escape_debug(), lost.job_type.escape_debug());
-            match lost.status {
-                Status::Pending => tracing::info!(
-                    "job {id} ({job_type}) is pending again: {worker} claimed it and died before starting it"
-                ),
-                status => tracing::warn!("job {id} ({job_type}) is {status}: its attempt was lost with {worker}"),
-            }
-        }
+        rescued.iter().for_each(|rescued| pool.events.rescued(rescued));
         if !rescued.is_empty() {
             pool.wake.notify_one();
         }

@@ -15,8 +15,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two retries.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// Records the outcome of an attempt.
-pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut end: AttemptEnd, follow_ups: Vec<NewJob>) {
+/// Records the outcome of an attempt. Returns what was recorded, or `None` if that was not possible.
+pub(super) async fn record(
+    pool: &PoolState,
+    receipt: Receipt,
+    mut end: AttemptEnd,
+    follow_ups: Vec<NewJob>,
+) -> Option<AttemptEnd> {
     let mut retry = RetryPause(FIRST_PAUSE);
     loop {
         match write(pool, receipt.clone(), end.clone(), follow_ups.clone()).await {
@@ -24,12 +29,12 @@ pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut end: AttemptE
                 pool.store.ended(&receipt.lease);
                 pool.recorded.fetch_add(1, Ordering::Relaxed);
                 pool.recorded_changed.notify_waiters();
-                return;
+                return Some(end);
             }
             Ok(AttemptWrite::LeaseLost) => {
                 pool.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended after its lease was lost", receipt.lease);
-                return;
+                return None;
             }
             Err(StoreError::Refused(reason)) if matches!(end, AttemptEnd::Complete(_)) => {
                 let error = format!("the result cannot be stored: {reason}");
@@ -42,7 +47,7 @@ pub(super) async fn record(pool: &PoolState, receipt: Receipt, mut end: AttemptE
             Err(error) => {
                 tracing::error!("cannot record the outcome of attempt {:?}: {error}", receipt.lease);
                 pool.stop_if_fatal(&error);
-                return;
+                return None;
             }
         }
     }
@@ -74,7 +79,10 @@ pub(super) async fn release(pool: &PoolState, leases: Vec<Lease>) {
     let mut retry = RetryPause(FIRST_PAUSE);
     loop {
         match pool.store.release(leases.clone()).await {
-            Ok(()) => break,
+            Ok(()) => {
+                pool.events.released(leases.len());
+                break;
+            }
             Err(error) if error.is_transient() => {
                 tracing::warn!("cannot give back {} jobs, retrying: {error}", leases.len());
                 retry.sleep().await;

@@ -34,6 +34,7 @@ async fn run_and_record(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Han
             return record::release(&pool, vec![job.lease.clone()]).await;
         }
     }
+    let _running = pool.events.started(&job);
     pool.store.started(&job.lease);
     let job_types = pool.job_types.load_full();
     let type_options = job_types.of(job.job_type.as_str());
@@ -47,7 +48,9 @@ async fn run_and_record(pool: Arc<PoolState>, job: Claimed, handler: Arc<dyn Han
     }
     drop(slot);
     let end = decide(outcome, job.attempt, job.max_attempts, type_options, fastrand::f64());
-    record::record(&pool, receipt, end, outbox.take()).await;
+    if let Some(end) = record::record(&pool, receipt, end, outbox.take()).await {
+        pool.events.recorded(&job, handler.digest(), &end);
+    }
 }
 
 async fn run(
@@ -117,5 +120,8 @@ struct LeaseGuard<'a> {
 impl Drop for LeaseGuard<'_> {
     fn drop(&mut self) {
         self.pool.leases().remove(self.lease);
+        if self.pool.drain_requested.is_cancelled() {
+            self.pool.wake.notify_one();
+        }
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::exit::{Code, Failure};
+use super::log::LogArgs;
 use super::output::{self, Format, talk};
 use crate::plugins::Registry;
 use crate::queue::{self, Id, Job, OpenMode, QueueOptions, Status, Store, summary};
@@ -39,7 +40,10 @@ Examples:
   jobq demo -o ndjson | jq 'select(.as_expected | not)'";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) log: LogArgs,
+}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Code> {
     let project = DemoProject::create().context("cannot create a directory for the demo")?;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::needs::{self, Access, Need};
 use super::plugin_file::{FileArgs, PluginFile};
 use crate::cli::context::Context;
-use crate::cli::exit::{Code, tell};
+use crate::cli::exit::{Code, report_error};
 use crate::cli::output::{self, Column, cell};
 use crate::cli::render;
 use crate::plugins::{Version, is_compiled, read};
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     match report.problem {
         None => Ok(Code::Ok),
         Some(problem) => {
-            tell(&format!("`{}` cannot be loaded: {problem}", report.file), None);
+            report_error(&format!("`{}` cannot be loaded: {problem}", report.file), None);
             Ok(Code::Problems)
         }
     }

@@ -9,7 +9,7 @@ use super::attempt::{self, Attempt, Setup};
 use super::cases::{self, Case};
 use super::plugin_file::{FileArgs, PluginFile};
 use crate::cli::context::Context;
-use crate::cli::exit::{Code, Failure, tell};
+use crate::cli::exit::{Code, Failure, report_error};
 use crate::cli::input::{read_file, read_payload};
 use crate::cli::output::{self, Format, cell, talk};
 use crate::cli::parse;
@@ -101,7 +101,7 @@ async fn one(setup: &Setup<'_>, payload: &Payload, number: u32, format: Format) 
         (format, _) => output::one(format, &attempt, String::new)?,
     }
     if let Some(error) = &attempt.error {
-        tell(error, None);
+        report_error(error, None);
     }
     attempt.print_follow_ups();
     let next = attempt.next().map_or(String::new(), |next| format!("; {next}"));

@@ -6,6 +6,7 @@
 mod cancel;
 mod claim;
 mod daemons;
+mod delete;
 mod end_attempt;
 mod enqueue;
 mod heartbeat;

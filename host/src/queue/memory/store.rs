@@ -12,9 +12,9 @@ use super::table::Table;
 use crate::queue::rows::Leased;
 use crate::queue::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim, Progress,
-    Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status,
-    Store, StoreError, Timestamp, WorkerName,
+    Deleted, Enqueued, Filter, Id, Job, JobRef, JobSummary, Lease, LogLine, NewJob, Overview, Page, ParkedClaim,
+    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease,
+    Status, Store, StoreError, Timestamp, WorkerName,
 };
 
 /// A queue in memory, for tests of applications and of the worker. It ends with the process.
@@ -182,6 +182,10 @@ impl Store for MemoryStore {
 
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.write(|state, now| state.table.cancel_many(&jobs, &from, now))
+    }
+
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError> {
+        self.write(|state, _| state.table.delete_many(&jobs, &from))
     }
 
     async fn retry_many(

@@ -21,9 +21,9 @@ use self::workers::Workers;
 use self::writer::{BatchOrder, WriterThread};
 use super::{
     AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
-    Enqueued, Filter, Id, Job, JobRef, JobSummary, JobType, Lease, LogLine, NewJob, Overview, Page, ParkedClaim,
-    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease,
-    Status, Store, StoreError, Timestamp, WorkerName,
+    Deleted, Enqueued, Filter, Id, Job, JobRef, JobSummary, JobType, Lease, LogLine, NewJob, Overview, Page,
+    ParkedClaim, Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection,
+    StaleLease, Status, Store, StoreError, Timestamp, WorkerName,
 };
 
 mod attempts;
@@ -35,6 +35,7 @@ mod claim;
 mod counts;
 mod daemons;
 mod db_files;
+mod delete;
 mod end_attempt;
 mod enqueue;
 mod file_change;
@@ -272,6 +273,10 @@ impl Store for SqliteStore {
 
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
         self.writer.write(BatchOrder::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
+    }
+
+    async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError> {
+        self.writer.write(BatchOrder::First, (jobs, from), |db, (jobs, from)| delete::delete_many(db, jobs, from)).await
     }
 
     async fn retry_many(

@@ -13,7 +13,7 @@ use super::session::Session;
 use super::table_name::TableName;
 use super::workers::Workers;
 use super::{attempts, bulk_select, heartbeat, open, rescue, retry};
-use super::{cancel, claim, counts, daemons, end_attempt, enqueue, find, logs, orphans, prune};
+use super::{cancel, claim, counts, daemons, delete, end_attempt, enqueue, find, logs, orphans, prune};
 use crate::queue::{
     AttemptFailure, AttemptWrite, Claim, Claimed, Daemon, Due, Event, Id, JobType, Key, LogLine, LogSource, NewJob,
     Next, Outcome, Payload, Progress, Receipt, Retention, RetryPolicies, Selection, Status, Timestamp, Want,
@@ -159,6 +159,7 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         cancel::cancel_many(db, &[claimed.lease.job], &Status::ALL).unwrap();
         retry::retry_many(db, &[claimed.lease.job], &Status::ALL, &RetryPolicies::default()).unwrap();
         cancel::cancel(db, &claimed.id).unwrap();
+        delete::delete_many(db, &[claimed.lease.job], &[]).unwrap();
     }
     claimed(db);
     let expiry = Some(Expiry { horizon: db.now(), max_lease: Duration::ZERO });

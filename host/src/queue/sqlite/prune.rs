@@ -113,7 +113,7 @@ pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Select
 }
 
 /// Deletes one job. Returns what prevents it, if anything does.
-fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option<String>> {
+pub(super) fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option<String>> {
     if let Some(table) = referrers.refer_to(db, job)? {
         return Ok(Some(format!(
             "table `{table}` refers to them by a foreign key without ON DELETE SET NULL or CASCADE"

@@ -208,6 +208,17 @@ impl Dispatch {
         Some(wake_at)
     }
 
+    /// Whether nothing is claimed or running and, as far as the last claims showed, no job that can be served is due.
+    pub(in crate::worker) fn is_idle(&self, now: Instant) -> bool {
+        let is_asking = matches!(self.pending, Pending::Asked { .. } | Pending::Withdrawing { .. });
+        let has_none_due = |state: &TypeState| match state.backlog {
+            _ if state.limit == 0 => true,
+            Backlog::MayHaveDue => false,
+            Backlog::NoneDueBefore(instant) => now < instant,
+        };
+        self.running == 0 && self.ready == 0 && !is_asking && self.types.values().all(has_none_due)
+    }
+
     /// Whether it was stopped and no unanswered claim can bring more jobs.
     pub(in crate::worker) fn is_wound_down(&self) -> bool {
         self.is_stopping && matches!(self.pending, Pending::None)
@@ -508,6 +519,10 @@ mod tests {
             self.take(Event::Ended { job_type: job_type(name), took });
         }
 
+        fn is_idle(&self) -> bool {
+            self.machine.is_idle(self.now)
+        }
+
         /// An idle pool that has measured its type `short` as short.
         fn idle(types: &[(&str, usize)]) -> Self {
             let mut pool = Self::new(types);
@@ -674,5 +689,19 @@ mod tests {
         let actions = pool.answer(number, "short", 3);
         assert!(matches!(&actions[..], [Action::Release(leases)] if leases.len() == 3), "{actions:?}");
         assert!(pool.machine.is_wound_down());
+    }
+
+    #[test]
+    fn a_pool_is_idle_once_a_claim_found_nothing_and_nothing_runs() {
+        let mut pool = Pool::new(&[("short", 2)]);
+        assert!(!pool.is_idle(), "nothing is known yet");
+        let (number, _) = pool.claims();
+        assert!(!pool.is_idle(), "a claim is out");
+        pool.answer(number, "short", 1);
+        assert!(!pool.is_idle(), "a guest runs");
+        pool.end("short", Duration::from_micros(50));
+        assert!(pool.is_idle());
+        pool.take(Event::Changed);
+        assert!(!pool.is_idle(), "the change may be a due job");
     }
 }

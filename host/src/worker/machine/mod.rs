@@ -5,8 +5,10 @@
 
 pub(super) mod clock_jump;
 pub(super) mod dispatch;
+pub(super) mod drain;
 pub(super) mod heartbeat;
 pub(super) mod leases;
+pub(super) mod log_limit;
 pub(super) mod prefetch;
 pub(super) mod retention;
 pub(super) mod shutdown;
