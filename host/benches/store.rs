@@ -103,7 +103,7 @@ impl Bench {
         };
         let said =
             |job: &Claimed| Progress { lease: job.lease.clone(), lines: vec![line.clone(); LINES], progress: None };
-        self.store.record(jobs.iter().map(said).collect()).await.expect("recorded");
+        self.store.save_progress(jobs.iter().map(said).collect()).await.expect("recorded");
     }
 
     async fn complete(&self, jobs: Vec<Claimed>) {

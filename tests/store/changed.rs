@@ -1,4 +1,4 @@
-//! Whether somebody has written.
+//! Waiting for changes.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::time::timeout;
 
 use super::{Queue, job};
 
-/// How long anything may take before a test gives up.
+/// The timeout of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const PACE: Duration = Duration::from_millis(1);
 const NET: Duration = Duration::from_millis(1);
 
 #[tokio::test]
-async fn the_first_look_finds_a_change_and_the_next_waits_for_one() {
+async fn the_first_call_returns_at_once_and_the_next_waits() {
     let queue = Queue::fresh();
     let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     let next = queue.store.change(seen, PACE, NET);
@@ -25,7 +25,7 @@ async fn the_first_look_finds_a_change_and_the_next_waits_for_one() {
 }
 
 #[tokio::test]
-async fn a_claim_that_finds_nothing_is_no_change() {
+async fn an_empty_claim_is_not_a_change() {
     let queue = Queue::fresh();
     let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     queue.claim(1).await;
@@ -33,7 +33,7 @@ async fn a_claim_that_finds_nothing_is_no_change() {
 }
 
 #[tokio::test]
-async fn everybody_who_waits_is_told() {
+async fn every_waiting_call_returns() {
     let queue = Queue::fresh();
     let seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     let both = async {
@@ -48,14 +48,14 @@ async fn everybody_who_waits_is_told() {
 }
 
 #[tokio::test]
-async fn whoever_gives_up_waiting_misses_nothing() {
+async fn a_dropped_call_misses_nothing() {
     const NEVER: Duration = Duration::from_secs(3600);
     let queue = Queue::fresh();
     let mut seen = queue.store.change(ChangeCursor::default(), PACE, NET).await.unwrap();
     for _ in 0..50 {
         queue.add(job("work")).await;
         for _ in 0..3 {
-            // Between the look and the answer is where a notice could be lost.
+            // A notification could be lost between the look and the reply.
             let micros = fastrand::u64(0..300);
             if let Ok(change) = timeout(Duration::from_micros(micros), queue.store.change(seen, NEVER, NEVER)).await {
                 change.unwrap();

@@ -1,4 +1,4 @@
-//! A worker takes due jobs.
+//! Claim.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn ids(jobs: &[Claimed]) -> Vec<Id> {
     jobs.iter().map(|job| job.id.clone()).collect()
 }
 
-/// So many minutes before some instant in the past.
+/// This many minutes before a fixed time in the past.
 fn before(minutes: i64) -> Due {
     Due::At(Timestamp::from_millis(1_700_000_000_000 - minutes * 60_000))
 }
@@ -18,7 +18,7 @@ fn before(minutes: i64) -> Due {
 #[tokio::test]
 async fn a_claimed_job_is_running_under_a_lease() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let id = queue.add(NewJob { max_attempts: Some(4), timeout: Some(DAY), ..job("work") }).await;
     let start = Timestamp::now();
     let claimed = queue.claim(5).await.remove(0);
@@ -32,14 +32,14 @@ async fn a_claimed_job_is_running_under_a_lease() {
     assert_eq!(stored.lease_until, Some(stored.started_at.unwrap().after(HOUR)));
     assert_eq!((stored.worker.as_deref(), stored.completed_at), (Some("tester"), None));
     assert!(queue.claim(5).await.is_empty());
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn a_claim_keeps_the_last_error_and_forgets_the_progress() {
+async fn a_claim_keeps_the_last_error_and_resets_the_progress() {
     let queue = Queue::fresh();
     let claimed = queue.running().await;
-    queue.store.record(vec![super::record::progress(&claimed, 40, "half")]).await.unwrap();
+    queue.store.save_progress(vec![super::progress::progress(&claimed, 40, "half")]).await.unwrap();
     queue.store.fail(receipt(&claimed), failure(Next::Retry(Duration::ZERO))).await.unwrap();
     let again = queue.claim(1).await.remove(0);
     assert_eq!((again.lease.token, again.attempt), (2, 2));
@@ -64,7 +64,7 @@ async fn jobs_come_by_priority_then_time_then_insertion() {
 }
 
 #[tokio::test]
-async fn many_jobs_of_few_instants_keep_their_order() {
+async fn many_jobs_due_at_the_same_time_keep_their_order() {
     let queue = Queue::fresh();
     let jobs: Vec<NewJob> =
         (0..500).map(|n| NewJob { priority: n % 3, due: before(i64::from(n % 7)), ..job("work") }).collect();
@@ -83,7 +83,7 @@ async fn many_jobs_of_few_instants_keep_their_order() {
 }
 
 #[tokio::test]
-async fn across_types_the_same_order_holds_and_each_type_its_limit() {
+async fn the_order_holds_across_types_within_the_limit_of_each() {
     let queue = Queue::fresh();
     let mut added = Vec::new();
     for (name, priority, minutes) in
@@ -109,7 +109,7 @@ async fn the_limit_holds_over_all_types() {
     assert!(nothing.jobs.is_empty());
 }
 
-/// Named by the type and its number.
+/// Jobs named by type and number.
 fn names(jobs: &[Claimed], added: &[(&str, Id)]) -> Vec<String> {
     let name = |id: &Id| added.iter().position(|(_, known)| known == id).map(|at| format!("{}{at}", added[at].0));
     jobs.iter().map(|job| name(&job.id).unwrap()).collect()
@@ -118,7 +118,7 @@ fn names(jobs: &[Claimed], added: &[(&str, Id)]) -> Vec<String> {
 #[tokio::test]
 async fn free_slots_are_shared_and_only_types_that_may_are_claimed_ahead() {
     for (slots, short, long, expected) in [
-        // (own slots, ahead) of each type; the long jobs `l` come first in the order, but for the last short one.
+        // (own slots, ahead) of each type; the long jobs `l` come first, except for the last short one.
         (0, (9, 2), (9, 0), vec!["s2", "s3"]),
         (1, (9, 2), (9, 0), vec!["l0", "s2", "s3"]),
         (2, (9, 2), (9, 0), vec!["l0", "l1", "s2", "s3"]),
@@ -141,7 +141,7 @@ async fn free_slots_are_shared_and_only_types_that_may_are_claimed_ahead() {
 }
 
 #[tokio::test]
-async fn the_next_time_is_told_beside_jobs_unless_more_of_the_type_are_due_or_it_may_take_no_more() {
+async fn next_due_is_returned_unless_a_type_has_more_due_jobs_or_no_room() {
     let queue = Queue::fresh();
     for name in ["a", "a", "b"] {
         queue.add(job(name)).await;
@@ -186,7 +186,7 @@ async fn a_job_is_never_claimed_before_its_time() {
 }
 
 #[tokio::test]
-async fn a_job_that_comes_due_takes_its_place_in_the_order() {
+async fn a_job_that_comes_due_is_claimed_in_order() {
     let queue = Queue::fresh();
     let low = queue.add(NewJob { priority: -1, ..job("work") }).await;
     let soon = Duration::from_millis(30);
@@ -201,7 +201,7 @@ async fn a_job_that_comes_due_takes_its_place_in_the_order() {
 }
 
 #[tokio::test]
-async fn the_next_time_is_the_earliest_over_all_wanted_types_and_priorities() {
+async fn next_due_is_the_earliest_of_all_wanted_types_and_priorities() {
     let queue = Queue::fresh();
     for (name, priority, hours) in [("a", 5, 9), ("a", -5, 3), ("b", 0, 2), ("b", 7, 5), ("c", 0, 1)] {
         queue.add(NewJob { priority, due: Due::In(HOUR * hours), ..job(name) }).await;
@@ -213,7 +213,7 @@ async fn the_next_time_is_the_earliest_over_all_wanted_types_and_priorities() {
 }
 
 #[tokio::test]
-async fn a_failed_job_waits_for_its_time_like_a_pending_one() {
+async fn a_failed_job_waits_until_it_is_due() {
     let queue = Queue::fresh();
     let claimed = queue.running().await;
     queue.store.fail(receipt(&claimed), failure(Next::Retry(DAY))).await.unwrap();
@@ -222,7 +222,7 @@ async fn a_failed_job_waits_for_its_time_like_a_pending_one() {
 }
 
 #[tokio::test]
-async fn jobs_are_claimed_once_by_many_workers() {
+async fn concurrent_workers_claim_each_job_once() {
     let queue = Queue::fresh();
     queue.store.enqueue((0..200).map(|_| job("work")).collect()).await.unwrap();
     let workers: Vec<_> = (0..20)

@@ -1,4 +1,4 @@
-//! A queue that is closed.
+//! Close.
 
 use std::time::Duration;
 

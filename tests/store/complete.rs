@@ -1,19 +1,19 @@
-//! A handler returned a result.
+//! Complete.
 
 use std::time::Duration;
 
-use jobq::queue::{Digest, Enqueued, NewJob, Next, Outcome, Receipt, Recorded, Status, Timestamp};
+use jobq::queue::{AttemptWrite, Digest, Enqueued, NewJob, Next, Outcome, Receipt, Status, Timestamp};
 
 use super::{DAY, Queue, failure, is_since, job, job_type, keyed, line, receipt};
 
 #[tokio::test]
-async fn a_completed_job_has_a_result_and_an_entry_in_the_ledger() {
+async fn a_completed_job_has_a_result_and_an_attempt() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let claimed = queue.running().await;
     let end = Receipt { duration: Duration::from_millis(250), ..receipt(&claimed) };
     let start = Timestamp::now();
-    assert_eq!(queue.store.complete(end, "42".into(), vec![]).await.unwrap(), Recorded::Yes);
+    assert_eq!(queue.store.complete(end, "42".into(), vec![]).await.unwrap(), AttemptWrite::Done);
     let stored = queue.job(&claimed.id).await;
     assert_eq!((stored.status, stored.result.as_deref(), stored.attempts), (Status::Completed, Some("42"), 1));
     assert!(is_since(stored.completed_at.unwrap(), start));
@@ -29,7 +29,7 @@ async fn a_completed_job_has_a_result_and_an_entry_in_the_ledger() {
     assert_eq!(entry.started_at.after(entry.duration), stored.completed_at.unwrap());
     let logs = queue.store.logs(&claimed.id, 0).await.unwrap();
     assert_eq!((logs.len(), logs[0].message.as_str(), logs[0].attempt), (1, "goodbye", 1));
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
@@ -49,19 +49,19 @@ async fn a_stale_lease_completes_nothing() {
     let queue = Queue::fresh();
     let stale = queue.running().await;
     queue.store.snooze(receipt(&stale), Duration::ZERO).await.unwrap();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let before = queue.job(&stale.id).await;
     let lost = queue.store.complete(receipt(&stale), "late".into(), vec![job("follow")]).await.unwrap();
-    assert_eq!(lost, Recorded::LeaseLost);
+    assert_eq!(lost, AttemptWrite::LeaseLost);
     assert_eq!(queue.job(&stale.id).await, before);
     assert_eq!(queue.outcomes(&stale.id).await, [Outcome::Snoozed]);
     assert_eq!(queue.store.logs(&stale.id, 0).await.unwrap().len(), 1);
     assert!(queue.all().await.iter().all(|job| job.job_type != "follow"));
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn follow_ups_come_into_being_with_the_completion() {
+async fn follow_ups_are_added_with_the_completion() {
     let queue = Queue::fresh();
     let claimed = queue.running().await;
     let follow_ups = vec![job("follow"), NewJob { job_type: job_type("follow"), ..keyed("held") }, job("follow")];
@@ -73,7 +73,7 @@ async fn follow_ups_come_into_being_with_the_completion() {
 }
 
 #[tokio::test]
-async fn a_follow_up_may_take_over_the_key_of_its_job() {
+async fn a_follow_up_may_take_the_key_of_its_job() {
     let queue = Queue::fresh();
     queue.add(keyed("k")).await;
     let claimed = queue.claim(1).await.remove(0);
@@ -83,7 +83,7 @@ async fn a_follow_up_may_take_over_the_key_of_its_job() {
 }
 
 #[tokio::test]
-async fn many_completions_at_once_each_find_their_own_job() {
+async fn concurrent_completions_each_complete_their_own_job() {
     let queue = Queue::fresh();
     let added = queue.store.enqueue((0..100).map(|_| job("work")).collect()).await.unwrap();
     assert!(added.iter().all(|answer| matches!(answer, Enqueued::Added(_))));
@@ -100,13 +100,13 @@ async fn many_completions_at_once_each_find_their_own_job() {
         })
         .collect();
     for call in calls {
-        assert_eq!(call.await.unwrap(), Recorded::Yes);
+        assert_eq!(call.await.unwrap(), AttemptWrite::Done);
     }
     assert!(queue.all().await.iter().all(|job| job.result.as_deref() == Some(job.id.as_str())));
 }
 
 #[tokio::test]
-async fn the_ledger_and_the_logs_keep_the_last_hundred_attempts() {
+async fn attempts_and_logs_keep_the_last_hundred_attempts() {
     let queue = Queue::fresh();
     let id = queue.add(job("work")).await;
     for round in 1..=105 {

@@ -1,4 +1,4 @@
-//! What daemons say about themselves.
+//! Reports of daemons.
 
 use jobq::queue::{Daemon, PluginReport, Timestamp, WorkerName};
 
@@ -29,7 +29,7 @@ fn plugin(name: &str) -> PluginReport {
 }
 
 #[tokio::test]
-async fn a_report_replaces_the_earlier_one_of_the_same_daemon() {
+async fn a_report_replaces_the_previous_one() {
     let queue = Queue::fresh();
     let start = Timestamp::now();
     for worker in ["one", "two"] {
@@ -45,7 +45,7 @@ async fn a_report_replaces_the_earlier_one_of_the_same_daemon() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_retires_is_gone_and_the_other_stays() {
+async fn retire_removes_only_that_daemon() {
     let queue = Queue::fresh();
     for worker in ["one", "two"] {
         queue.store.announce(daemon(worker)).await.unwrap();

@@ -1,16 +1,16 @@
-//! A job comes into being.
+//! Enqueue.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jobq::queue::{Due, Enqueued, Id, Key, NewJob, Next, Payload, Recorded, Status, StoreError, Timestamp};
+use jobq::queue::{AttemptWrite, Due, Enqueued, Id, Key, NewJob, Next, Payload, Status, StoreError, Timestamp};
 
 use super::{DAY, Queue, at_once, failure, is_since, job, keyed, receipt};
 
 #[tokio::test]
 async fn a_job_is_stored_as_it_was_given() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let before = Timestamp::now();
     let payload = Payload::parse(r#" {"n": 12345678901234567890} "#.into(), 1 << 20).unwrap();
     let given = NewJob {
@@ -34,11 +34,11 @@ async fn a_job_is_stored_as_it_was_given() {
     assert_eq!(stored.scheduled_at, stored.created_at.after(DAY));
     assert_eq!((stored.started_at, stored.completed_at, stored.lease_until, stored.worker), (None, None, None, None));
     assert_eq!((stored.result, stored.error, stored.progress), (None, None, None));
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_left_to_the_settings_and_due_at_once() {
+async fn omitted_fields_have_their_defaults() {
     let queue = Queue::fresh();
     let stored = queue.job(&queue.add(job("work")).await).await;
     assert_eq!((stored.max_attempts, stored.timeout, stored.key), (None, None, None));
@@ -46,7 +46,7 @@ async fn what_is_left_out_is_left_to_the_settings_and_due_at_once() {
 }
 
 #[tokio::test]
-async fn an_instant_in_the_distant_past_is_due_at_once() {
+async fn a_due_time_in_the_distant_past_is_due_at_once() {
     let queue = Queue::fresh();
     queue.add(NewJob { due: Due::At(Timestamp::from_millis(0)), ..job("work") }).await;
     assert_eq!(queue.claim(1).await.len(), 1);
@@ -70,7 +70,7 @@ async fn extreme_values_are_stored_without_overflow() {
 }
 
 #[tokio::test]
-async fn many_jobs_are_answered_in_their_order() {
+async fn results_are_in_the_order_of_the_jobs() {
     let queue = Queue::fresh();
     let jobs: Vec<NewJob> = (0..100).map(|_| job("work")).collect();
     let ids: Vec<Id> = jobs.iter().map(|job| job.id.clone()).collect();
@@ -81,18 +81,18 @@ async fn many_jobs_are_answered_in_their_order() {
 }
 
 #[tokio::test]
-async fn all_are_added_or_none() {
+async fn all_jobs_are_added_or_none() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let twice = job("work");
     let refused = queue.store.enqueue(vec![job("work"), twice.clone(), twice]).await;
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
     assert!(queue.claim(9).await.is_empty());
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn one_that_is_refused_does_not_hurt_those_beside_it() {
+async fn a_refused_call_does_not_fail_others_in_the_same_transaction() {
     let queue = Queue::fresh();
     let taken = job("work");
     queue.add(taken.clone()).await;
@@ -121,7 +121,7 @@ async fn a_key_is_held_by_one_unfinished_job() {
 }
 
 #[tokio::test]
-async fn fifty_at_once_with_one_key_become_one_job() {
+async fn concurrent_enqueues_with_one_key_add_one_job() {
     let queue = Queue::fresh();
     let answers = at_once(&queue, (0..50).map(|_| keyed("k"))).await;
     let answers: Vec<Enqueued> = answers.into_iter().map(|answer| answer.unwrap().remove(0)).collect();
@@ -132,21 +132,21 @@ async fn fifty_at_once_with_one_key_become_one_job() {
 }
 
 #[tokio::test]
-async fn exactly_the_end_of_a_job_frees_its_key() {
+async fn a_key_is_free_once_its_job_has_ended() {
     for status in Status::ALL {
         let queue = Queue::fresh();
         let id = queue.add(keyed("k")).await;
         let claimed = queue.claim(1).await.remove(0);
         let end = receipt(&claimed);
         let recorded = match status {
-            Status::Running => Recorded::Yes,
+            Status::Running => AttemptWrite::Done,
             Status::Pending => queue.store.snooze(end, DAY).await.unwrap(),
             Status::Completed => queue.store.complete(end, String::new(), vec![]).await.unwrap(),
             Status::Failed => queue.store.fail(end, failure(Next::Retry(DAY))).await.unwrap(),
             Status::Dead => queue.store.fail(end, failure(Next::Dead)).await.unwrap(),
-            Status::Cancelled => queue.store.cancel(&id).await.map(|_| Recorded::Yes).unwrap(),
+            Status::Cancelled => queue.store.cancel(&id).await.map(|_| AttemptWrite::Done).unwrap(),
         };
-        assert_eq!(recorded, Recorded::Yes);
+        assert_eq!(recorded, AttemptWrite::Done);
         let next = queue.store.enqueue(vec![keyed("k")]).await.unwrap().remove(0);
         assert_eq!(matches!(next, Enqueued::Added(_)), status.is_terminal(), "{status}");
         let holder = queue.store.holder("k", None).await.unwrap().unwrap();

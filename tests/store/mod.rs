@@ -1,7 +1,7 @@
-//! The suite that holds every backend of the store to its contract: one file a verb.
+//! The test suite for every backend of the store, with a file for each verb.
 //!
 //! Start with [`Queue::fresh`]. `JOBQ_TEST_BACKEND` chooses the backend; `sqlite` is the default.
-//! What only a SQLite file can get wrong stands in `sqlite/`.
+//! Tests that only concern SQLite are in `sqlite/`.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
@@ -18,9 +18,9 @@ mod give_back;
 mod model;
 mod moves;
 mod parked_claim;
+mod progress;
 mod prune;
 mod read;
-mod record;
 mod release;
 mod renew;
 mod rescue;
@@ -39,18 +39,18 @@ use std::time::Duration;
 use jobq::queue::memory::MemoryStore;
 use jobq::queue::sqlite::{Durability, OpenMode, QueueOptions, SqliteStore};
 use jobq::queue::{
-    AttemptFailure, AttemptRecord, Backoff, Claim, Claimed, Digest, Due, Enqueued, Filter, Id, Job, JobRef, JobType,
-    Key, LogLine, LogSource, NewJob, Next, Outcome, Payload, Receipt, Recorded, RetryPolicies, RetryPolicy, Status,
-    Store, StoreError, Timestamp, Want, WorkerName,
+    AttemptFailure, AttemptRecord, AttemptWrite, Backoff, Claim, Claimed, Digest, Due, Enqueued, Filter, Id, Job,
+    JobRef, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome, Payload, Receipt, RetryPolicies, RetryPolicy,
+    Status, Store, StoreError, Timestamp, Want, WorkerName,
 };
 
-/// The variable that chooses the backend.
+/// The environment variable that chooses the backend.
 const BACKEND: &str = "JOBQ_TEST_BACKEND";
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-/// A fresh queue in some backend.
+/// A new queue in the chosen backend.
 pub(crate) struct Queue {
     pub(crate) store: Arc<dyn Store>,
     _kept: Box<dyn Any + Send + Sync>,
@@ -112,42 +112,42 @@ impl Queue {
     }
 
     /// Brings a job of type `work` into a state, and returns its latest lease.
-    pub(crate) async fn standing(&self, status: Status) -> Claimed {
-        self.standing_in("work", status).await
+    pub(crate) async fn in_state(&self, status: Status) -> Claimed {
+        self.in_state_of_type("work", status).await
     }
 
-    async fn standing_in(&self, name: &str, status: Status) -> Claimed {
+    async fn in_state_of_type(&self, name: &str, status: Status) -> Claimed {
         let id = self.add(job(name)).await;
         let claimed = self.store.claim(claim(name, 1)).await.unwrap().jobs.remove(0);
         assert_eq!(claimed.id, id, "something else of type `{name}` was waiting");
         let end = receipt(&claimed);
         let recorded = match status {
             Status::Pending => self.store.give_back(end).await.unwrap(),
-            Status::Running => Recorded::Yes,
+            Status::Running => AttemptWrite::Done,
             Status::Completed => self.store.complete(end, "done".into(), vec![]).await.unwrap(),
             Status::Failed => self.store.fail(end, failure(Next::Retry(Duration::ZERO))).await.unwrap(),
             Status::Dead => self.store.fail(end, failure(Next::Dead)).await.unwrap(),
             Status::Cancelled => {
                 self.store.cancel(&id).await.unwrap();
-                Recorded::Yes
+                AttemptWrite::Done
             }
         };
-        assert_eq!(recorded, Recorded::Yes);
+        assert_eq!(recorded, AttemptWrite::Done);
         assert_eq!(self.job(&id).await.status, status);
         claimed
     }
 
-    /// Jobs of other types, one in each state, that nothing in the test may touch.
-    pub(crate) async fn bystanders(&self) -> Bystanders {
-        self.bystanders_in(&Status::ALL).await
+    /// Jobs of other types, one in each state, that the test must not change.
+    pub(crate) async fn other_jobs(&self) -> OtherJobs {
+        self.other_jobs_in(&Status::ALL).await
     }
 
-    pub(crate) async fn bystanders_in(&self, states: &[Status]) -> Bystanders {
+    pub(crate) async fn other_jobs_in(&self, states: &[Status]) -> OtherJobs {
         let mut ids = Vec::new();
         for &status in states {
-            ids.push(self.standing_in(&format!("bystander-{status}"), status).await.id);
+            ids.push(self.in_state_of_type(&format!("other-{status}"), status).await.id);
         }
-        Bystanders { before: self.look_at(ids).await }
+        OtherJobs { before: self.look_at(ids).await }
     }
 
     async fn look_at(&self, ids: Vec<Id>) -> Vec<Whole> {
@@ -163,12 +163,12 @@ impl Queue {
 type Whole = (Job, Vec<AttemptRecord>, Vec<LogLine>);
 
 /// Rows that must not change.
-pub(crate) struct Bystanders {
+pub(crate) struct OtherJobs {
     before: Vec<Whole>,
 }
 
-impl Bystanders {
-    pub(crate) async fn are_unharmed(&self, queue: &Queue) {
+impl OtherJobs {
+    pub(crate) async fn are_unchanged(&self, queue: &Queue) {
         let ids = self.before.iter().map(|(job, ..)| job.id.clone()).collect();
         assert_eq!(queue.look_at(ids).await, self.before);
     }
@@ -198,12 +198,12 @@ pub(crate) fn claim(name: &str, slots: usize) -> Claim {
     Claim { wants: vec![want(name, slots)], slots, lease: HOUR, worker: tester() }
 }
 
-/// Who claims in the tests.
+/// The worker in the tests.
 pub(crate) fn tester() -> WorkerName {
     WorkerName::new("tester")
 }
 
-/// Enqueues each job by itself, all at the same time.
+/// Enqueues each job in a call of its own, concurrently.
 pub(crate) async fn at_once(
     queue: &Queue,
     jobs: impl Iterator<Item = NewJob>,
@@ -219,7 +219,7 @@ pub(crate) async fn at_once(
     answers
 }
 
-/// What is known about an attempt that took no time.
+/// The receipt of an attempt that took no time.
 pub(crate) fn receipt(claimed: &Claimed) -> Receipt {
     Receipt {
         lease: claimed.lease.clone(),
@@ -253,7 +253,7 @@ pub(crate) fn policies() -> Arc<RetryPolicies> {
     Arc::new(RetryPolicies { default: RetryPolicy { backoff, ..RetryPolicy::default() }, ..RetryPolicies::default() })
 }
 
-/// Whether `instant` lies between `earlier` and now.
+/// Whether `instant` is between `earlier` and now.
 pub(crate) fn is_since(instant: Timestamp, earlier: Timestamp) -> bool {
     (earlier..=Timestamp::now()).contains(&instant)
 }
@@ -270,9 +270,9 @@ fn the_queue_in_memory_passes_this_suite_too() {
 }
 
 #[tokio::test]
-async fn bystanders_stand_in_every_state() {
+async fn other_jobs_are_in_every_state() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let states: Vec<Status> = watch.before.iter().map(|(job, ..)| job.status).collect();
     assert_eq!(states, Status::ALL);
 }

@@ -1,14 +1,14 @@
-//! Random sequences of verbs against a small model: whatever happens, the invariants hold.
+//! Random sequences of verbs, checked against a small model and the invariants.
 //!
-//! The model knows the table of moves and counts what must have been recorded. Jobs are due long since, at once or in a day,
-//! so that no result depends on time passing.
+//! The model has the state machine and counts the attempts that must exist. Jobs are due in the past, now or in a day, so that
+//! no result depends on the passing of time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jobq::queue::{
-    Cancelled, Claim, Claimed, Due, Enqueued, Event, Id, Job, Key, NewJob, Next, Outcome, Payload, Recorded, Retention,
-    Retried, Status, Timestamp,
+    AttemptWrite, Cancelled, Claim, Claimed, Due, Enqueued, Event, Id, Job, Key, NewJob, Next, Outcome, Payload,
+    Retention, Retried, Status, Timestamp,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// What the model knows of a job.
+/// A job in the model.
 #[derive(Clone, Debug)]
 struct Known {
     given: NewJob,
@@ -94,7 +94,7 @@ impl Known {
 struct History {
     queue: Queue,
     jobs: BTreeMap<Id, Known>,
-    /// Every lease there ever was, most of them stale.
+    /// Every lease so far, most of them stale.
     leases: Vec<Claimed>,
 }
 
@@ -170,7 +170,7 @@ impl History {
             _ => store.give_back(end).await,
         };
         let holds = self.holds(&lease);
-        assert_eq!(recorded.unwrap() == Recorded::Yes, holds, "I3");
+        assert_eq!(recorded.unwrap() == AttemptWrite::Done, holds, "I3");
         if holds {
             let (outcome, counts) = match event {
                 Event::Complete => (Outcome::Completed, 1),
@@ -244,7 +244,7 @@ impl History {
         assert_eq!(self.jobs.values().filter(|known| known.status == status).count(), finished - pruned.deleted);
     }
 
-    /// The due jobs in the order in which they must be claimed.
+    /// The due jobs in the order of claims.
     async fn next_in_order(&self, most: [usize; 2], limit: usize) -> Vec<Id> {
         let now = Timestamp::now();
         let waits = |job: &Job| matches!(job.status, Status::Pending | Status::Failed) && job.scheduled_at <= now;

@@ -1,4 +1,4 @@
-//! Every verb against every state, held against the table of moves.
+//! Every verb in every state, checked against the state machine.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use jobq::queue::{Event, Id, Lease, Next, Progress, Receipt, StaleLease, Status,
 use super::{DAY, Queue, failure, line, policies, receipt};
 
 #[tokio::test]
-async fn a_verb_moves_a_job_exactly_where_the_table_says() {
+async fn each_verb_follows_the_state_machine() {
     for status in Status::ALL {
         for event in Event::ALL {
             let queue = Queue::fresh();
-            let watch = queue.bystanders().await;
-            let claimed = queue.standing(status).await;
+            let watch = queue.other_jobs().await;
+            let claimed = queue.in_state(status).await;
             let before = queue.job(&claimed.id).await;
             happen(&queue, event, &claimed.id, receipt(&claimed)).await;
             let after = queue.job(&claimed.id).await;
@@ -22,24 +22,24 @@ async fn a_verb_moves_a_job_exactly_where_the_table_says() {
             }
             assert_eq!(after.completed_at.is_some(), after.status.is_terminal(), "{status} {event:?}");
             assert_eq!(after.lease_until.is_some(), after.status == Status::Running, "{status} {event:?}");
-            watch.are_unharmed(&queue).await;
+            watch.are_unchanged(&queue).await;
         }
     }
 }
 
 #[tokio::test]
-async fn verbs_for_many_and_for_lost_jobs_keep_to_the_same_table() {
+async fn bulk_verbs_and_rescue_follow_the_state_machine() {
     for status in Status::ALL {
         for event in [Event::GiveBack, Event::Cancel, Event::Retry, Event::FailForNow] {
             let queue = Queue::fresh();
-            let claimed = queue.standing(status).await;
+            let claimed = queue.in_state(status).await;
             let before = queue.job(&claimed.id).await;
             let (store, one, any) = (&queue.store, vec![claimed.lease.job], Status::ALL.to_vec());
             match event {
                 Event::GiveBack => store.release(vec![claimed.lease]).await.unwrap(),
                 Event::Cancel => drop(store.cancel_many(one, any).await.unwrap()),
                 Event::Retry => drop(store.retry_many(one, any, policies()).await.unwrap()),
-                // Its lease lies further ahead than any can.
+                // Its lease is longer than any that a daemon grants.
                 _ => drop(store.rescue(policies(), Some(Duration::ZERO), 9).await.unwrap()),
             }
             let after = queue.job(&claimed.id).await;
@@ -52,23 +52,23 @@ async fn verbs_for_many_and_for_lost_jobs_keep_to_the_same_table() {
 }
 
 #[tokio::test]
-async fn only_a_running_job_is_renewed_and_heard() {
+async fn only_a_running_job_can_be_renewed_or_save_progress() {
     for status in Status::ALL {
         let queue = Queue::fresh();
-        let claimed = queue.standing(status).await;
+        let claimed = queue.in_state(status).await;
         let before = queue.job(&claimed.id).await;
         queue.store.renew(vec![claimed.lease.clone()], DAY).await.unwrap();
         let said = Progress { lease: claimed.lease, lines: vec![], progress: Some((7, "so far".into())) };
-        queue.store.record(vec![said]).await.unwrap();
+        queue.store.save_progress(vec![said]).await.unwrap();
         assert_eq!(queue.job(&claimed.id).await != before, status == Status::Running, "{status}");
     }
 }
 
 #[tokio::test]
-async fn a_worker_that_was_presumed_dead_writes_nothing_over_the_one_that_took_over() {
+async fn a_worker_presumed_dead_cannot_overwrite_its_successor() {
     for event in [Event::Complete, Event::FailForNow, Event::FailForGood, Event::Snooze, Event::GiveBack] {
         let queue = Queue::fresh();
-        let first = queue.standing(Status::Pending).await;
+        let first = queue.in_state(Status::Pending).await;
         let second = queue.claim(1).await.remove(0);
         assert_eq!(first.lease.job, second.lease.job);
         let before = (queue.job(&first.id).await, queue.outcomes(&first.id).await);
@@ -79,7 +79,7 @@ async fn a_worker_that_was_presumed_dead_writes_nothing_over_the_one_that_took_o
 }
 
 #[tokio::test]
-async fn a_token_is_worth_nothing_in_the_hands_of_another_worker() {
+async fn another_worker_cannot_use_a_valid_token() {
     let queue = Queue::fresh();
     let held = queue.running().await;
     let other = Lease { worker: WorkerName::new("another"), ..held.lease.clone() };
@@ -90,7 +90,7 @@ async fn a_token_is_worth_nothing_in_the_hands_of_another_worker() {
         assert_eq!((queue.job(&held.id).await, queue.outcomes(&held.id).await), before, "{event:?}");
     }
     let said = Progress { lease: other.clone(), lines: vec![line("no")], progress: Some((1, "no".into())) };
-    queue.store.record(vec![said]).await.unwrap();
+    queue.store.save_progress(vec![said]).await.unwrap();
     queue.store.release(vec![other.clone()]).await.unwrap();
     let stale = [StaleLease { lease: other.clone(), cancelled: false }];
     assert_eq!(queue.store.renew(vec![other.clone()], DAY).await.unwrap(), stale);

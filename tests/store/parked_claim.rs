@@ -1,4 +1,4 @@
-//! A claim that is left for the next jobs that are added.
+//! Parked claims.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{Queue, claim, job};
 
 #[tokio::test]
-async fn what_is_added_is_leased_when_it_is_there() {
+async fn an_added_job_is_leased_by_the_parked_claim() {
     let queue = Queue::fresh();
     let (standing, answer) = ParkedClaim::new(claim("work", 9));
     queue.store.park_claim(standing.clone());
@@ -20,7 +20,7 @@ async fn what_is_added_is_leased_when_it_is_there() {
 }
 
 #[tokio::test]
-async fn it_is_made_once_and_answered_although_it_finds_nothing() {
+async fn a_parked_claim_runs_once_and_replies_even_if_it_finds_nothing() {
     let queue = Queue::fresh();
     let (standing, answer) = ParkedClaim::new(claim("work", 9));
     queue.store.park_claim(standing);
@@ -33,7 +33,7 @@ async fn it_is_made_once_and_answered_although_it_finds_nothing() {
 }
 
 #[tokio::test]
-async fn one_that_was_withdrawn_takes_nothing_and_has_no_answer() {
+async fn a_withdrawn_claim_takes_nothing_and_does_not_reply() {
     let queue = Queue::fresh();
     let (standing, answer) = ParkedClaim::new(claim("work", 9));
     queue.store.park_claim(standing.clone());
@@ -44,7 +44,7 @@ async fn one_that_was_withdrawn_takes_nothing_and_has_no_answer() {
 }
 
 #[tokio::test]
-async fn it_keeps_to_the_order_of_claims() {
+async fn a_parked_claim_follows_the_order_of_claims() {
     let queue = Queue::fresh();
     let first = queue.add(job("work")).await;
     let (standing, answer) = ParkedClaim::new(claim("work", 1));
@@ -55,7 +55,7 @@ async fn it_keeps_to_the_order_of_claims() {
 }
 
 #[tokio::test]
-async fn writes_that_add_nothing_leave_it_alone() {
+async fn writes_that_add_no_job_do_not_run_it() {
     let queue = Queue::fresh();
     let id = queue.add(job("work")).await;
     let (standing, answer) = ParkedClaim::new(claim("work", 1));

@@ -1,4 +1,4 @@
-//! Finished jobs that are old enough are deleted.
+//! Prune.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jobq::queue::{Id, NewJob, Pruned, Retention, Status};
 use super::{HOUR, Queue, job, receipt};
 
 impl Queue {
-    /// Prunes until so many are deleted or there is no more.
+    /// Prunes until the given number is deleted or nothing is left.
     pub(crate) async fn prune(&self, retention: Retention, limit: usize) -> Pruned {
         let mut all = Pruned { more: true, ..Pruned::default() };
         while all.more && all.deleted < limit {
@@ -36,38 +36,38 @@ async fn each_state_has_its_own_retention() {
     ] {
         let queue = Queue::fresh();
         let others: Vec<Status> = Status::ALL.into_iter().filter(|other| *other != status).collect();
-        let watch = queue.bystanders_in(&others).await;
-        let id = queue.standing(status).await.id;
+        let watch = queue.other_jobs_in(&others).await;
+        let id = queue.in_state(status).await.id;
         assert_eq!(queue.prune(retention, 99).await, deleted(1), "{status}");
         assert_eq!(queue.store.find(&id).await.unwrap(), None);
         assert_eq!(queue.store.attempts(&id).await.unwrap(), []);
         assert_eq!(queue.store.logs(&id, 0).await.unwrap(), []);
-        watch.are_unharmed(&queue).await;
+        watch.are_unchanged(&queue).await;
     }
 }
 
 #[tokio::test]
-async fn what_is_kept_for_ever_or_not_old_enough_stays() {
+async fn jobs_within_their_retention_are_kept() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let young = Retention { completed: Some(HOUR), cancelled: Some(HOUR), dead: Some(Duration::MAX) };
     for retention in [NONE, young] {
         assert_eq!(queue.prune(retention, 99).await, deleted(0));
     }
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
 async fn unfinished_jobs_are_never_deleted() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders_in(&[Status::Pending, Status::Running, Status::Failed]).await;
+    let watch = queue.other_jobs_in(&[Status::Pending, Status::Running, Status::Failed]).await;
     let all = Some(Duration::ZERO);
     queue.prune(Retention { completed: all, cancelled: all, dead: all }, 99).await;
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn the_oldest_go_first_in_small_batches() {
+async fn the_oldest_are_deleted_first_in_small_batches() {
     let queue = Queue::fresh();
     let jobs: Vec<NewJob> = (0..5).map(|_| job("work")).collect();
     let ids: Vec<Id> = jobs.iter().map(|job| job.id.clone()).collect();
@@ -84,9 +84,9 @@ async fn the_oldest_go_first_in_small_batches() {
 }
 
 #[tokio::test]
-async fn a_place_in_the_queue_is_never_given_twice() {
+async fn a_row_number_is_never_reused() {
     let queue = Queue::fresh();
-    let last = queue.standing(Status::Completed).await.lease.job;
+    let last = queue.in_state(Status::Completed).await.lease.job;
     queue.prune(Retention { completed: Some(Duration::ZERO), ..NONE }, 9).await;
     let next = queue.job(&queue.add(job("work")).await).await.reference;
     assert!(next > last, "{next:?} after {last:?}");

@@ -1,4 +1,4 @@
-//! Looking: one job, many jobs, counts, holders.
+//! Reads: find, list, counts, holder.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jobq::queue::{Counts, Filter, Id, NewJob, Resolved, Status};
 use super::{HOUR, Queue, claim, due_in, job, keyed, receipt};
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn a_missing_job_is_not_found() {
     let queue = Queue::fresh();
     let id = Id::parse("nobody").unwrap();
     assert_eq!(queue.store.find(&id).await.unwrap(), None);
@@ -49,7 +49,7 @@ async fn the_beginning_of_an_id_names_the_only_job_that_has_it() {
 }
 
 #[tokio::test]
-async fn jobs_that_come_due_within_a_time_are_counted() {
+async fn jobs_due_within_a_time_are_counted() {
     let queue = Queue::fresh();
     for delay in [Duration::ZERO, HOUR, HOUR, 3 * HOUR] {
         queue.add(due_in(delay)).await;
@@ -60,7 +60,7 @@ async fn jobs_that_come_due_within_a_time_are_counted() {
 }
 
 #[tokio::test]
-async fn a_list_is_newest_first_and_as_long_as_asked() {
+async fn a_list_is_newest_first_and_limited() {
     let queue = Queue::fresh();
     let jobs: Vec<NewJob> = (0..5).map(|_| job("work")).collect();
     let newest: Vec<Id> = jobs.iter().rev().take(3).map(|job| job.id.clone()).collect();
@@ -73,17 +73,17 @@ async fn a_list_is_newest_first_and_as_long_as_asked() {
 }
 
 #[tokio::test]
-async fn a_list_holds_exactly_what_its_filter_names() {
+async fn a_list_has_exactly_the_jobs_of_its_filter() {
     let queue = Queue::fresh();
-    queue.bystanders().await;
+    queue.other_jobs().await;
     for _ in 0..2 {
-        queue.bystanders_in(&[Status::Completed, Status::Running, Status::Dead, Status::Cancelled]).await;
+        queue.other_jobs_in(&[Status::Completed, Status::Running, Status::Dead, Status::Cancelled]).await;
     }
     let all = queue.all().await;
     assert_eq!(all.len(), 14);
     let states = Status::ALL.into_iter().map(Some).chain([None]);
     for status in states {
-        for job_type in [None, Some("bystander-dead".to_owned()), Some("nobody".to_owned())] {
+        for job_type in [None, Some("other-dead".to_owned()), Some("nobody".to_owned())] {
             for limit in [2, 100] {
                 let filter = Filter { status, job_type: job_type.clone(), limit };
                 let fits = |job: &&jobq::queue::Job| {
@@ -98,18 +98,18 @@ async fn a_list_holds_exactly_what_its_filter_names() {
 }
 
 #[tokio::test]
-async fn counts_tell_each_state_and_leave_out_the_empty_ones() {
+async fn counts_have_each_state_that_has_jobs() {
     let queue = Queue::fresh();
     assert_eq!(queue.store.counts().await.unwrap(), Counts::new());
-    queue.bystanders().await;
-    queue.bystanders_in(&[Status::Dead, Status::Dead, Status::Completed]).await;
+    queue.other_jobs().await;
+    queue.other_jobs_in(&[Status::Dead, Status::Dead, Status::Completed]).await;
     let counts = queue.store.counts().await.unwrap();
     let expected = [1, 1, 2, 1, 3, 1];
     assert_eq!(counts, Status::ALL.into_iter().zip(expected).collect::<Counts>());
 }
 
 #[tokio::test]
-async fn the_holder_of_a_key_may_leave_itself_out() {
+async fn holder_can_exclude_a_lease() {
     let queue = Queue::fresh();
     let id = queue.add(keyed("k")).await;
     let claimed = queue.claim(1).await.remove(0);
@@ -120,9 +120,9 @@ async fn the_holder_of_a_key_may_leave_itself_out() {
     assert_eq!(queue.store.holder("k", Some(other.lease)).await.unwrap(), Some(id));
 }
 
-/// A store that read one after the other would now and then show an attempt that had ended beside a job that was running.
+/// With two snapshots, an attempt that has ended would sometimes appear beside a job that is still running.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_and_its_attempts_are_of_one_moment() {
+async fn a_job_and_its_attempts_come_from_one_snapshot() {
     let queue = Queue::fresh();
     for _ in 0..100 {
         let id = queue.add(job("work")).await;

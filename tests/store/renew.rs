@@ -1,4 +1,4 @@
-//! A worker says that it is alive.
+//! Renew.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use jobq::queue::{Claim, Lease, StaleLease, Status, Timestamp};
 use super::{DAY, HOUR, Queue, claim, is_since, job, policies, tester};
 
 #[tokio::test]
-async fn a_lease_holds_longer_from_now_on() {
+async fn renew_extends_a_lease() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let claimed = queue.running().await;
     let start = Timestamp::now();
     assert_eq!(queue.store.renew(vec![claimed.lease.clone()], HOUR * 5).await.unwrap(), []);
     let stored = queue.job(&claimed.id).await;
     assert!(is_since(stored.lease_until.unwrap().before(HOUR * 5), start));
     assert_eq!((stored.status, stored.lease), (Status::Running, claimed.lease.token));
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn a_lease_that_ran_out_is_renewed_as_long_as_nobody_rescued_it() {
+async fn an_expired_lease_can_be_renewed_until_it_is_rescued() {
     let queue = Queue::fresh();
     queue.add(job("work")).await;
     let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
@@ -31,10 +31,10 @@ async fn a_lease_that_ran_out_is_renewed_as_long_as_nobody_rescued_it() {
 }
 
 #[tokio::test]
-async fn stale_leases_are_told_apart() {
+async fn stale_leases_have_their_reason() {
     for status in Status::ALL.into_iter().filter(|status| *status != Status::Running) {
         let queue = Queue::fresh();
-        let lease = queue.standing(status).await.lease;
+        let lease = queue.in_state(status).await.lease;
         let good = queue.running_again().await;
         let gone = Lease { job: queue.no_job().await, token: 1, worker: tester() };
         let before = queue.all().await;
@@ -50,9 +50,9 @@ async fn stale_leases_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_job_that_somebody_else_runs_now_is_stale_for_the_first() {
+async fn a_lease_is_stale_once_another_worker_runs_the_job() {
     let queue = Queue::fresh();
-    let first = queue.standing(Status::Pending).await;
+    let first = queue.in_state(Status::Pending).await;
     let second = queue.claim(1).await.remove(0);
     assert_eq!(first.lease.job, second.lease.job);
     let stale = queue.store.renew(vec![first.lease.clone(), second.lease], HOUR).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_job_that_somebody_else_runs_now_is_stale_for_the_first() {
 }
 
 impl Queue {
-    /// A running job of a type that nothing else waits in.
+    /// A running job of a type without other jobs.
     async fn running_again(&self) -> Lease {
         self.add(job("again")).await;
         self.store.claim(claim("again", 1)).await.unwrap().jobs.remove(0).lease

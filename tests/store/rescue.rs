@@ -1,18 +1,18 @@
-//! A worker stopped renewing, or was proved dead.
+//! Rescue: workers that stopped renewing or are proved dead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jobq::queue::{
-    Claim, Claimed, Id, NewJob, Next, Outcome, Recorded, Rescued, RetryPolicies, RetryPolicy, Status, Timestamp,
+    AttemptWrite, Claim, Claimed, Id, NewJob, Next, Outcome, Rescued, RetryPolicies, RetryPolicy, Status, Timestamp,
     WorkerName,
 };
 
 use super::{DAY, Queue, claim, failure, is_since, job, job_type, policies, receipt, tester};
 
 impl Queue {
-    /// Enqueues a job and claims it with a lease that is over at once.
+    /// Enqueues a job and claims it with a lease that expires at once.
     async fn abandoned(&self, job: NewJob) -> Claimed {
         let claim = Claim { lease: Duration::ZERO, ..claim(job.job_type.as_str(), 1) };
         self.add(job).await;
@@ -25,9 +25,9 @@ impl Queue {
 }
 
 #[tokio::test]
-async fn a_lost_attempt_counts_and_another_follows() {
+async fn a_lost_attempt_counts_and_is_retried() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let lost = queue.abandoned(job("work")).await;
     let start = Timestamp::now();
     let expected =
@@ -38,13 +38,13 @@ async fn a_lost_attempt_counts_and_another_follows() {
     assert!(stored.error.unwrap().contains("lost"));
     assert!(is_since(stored.scheduled_at, start));
     assert_eq!(queue.outcomes(&lost.id).await, [Outcome::Lost]);
-    assert_eq!(queue.store.complete(receipt(&lost), "late".into(), vec![]).await.unwrap(), Recorded::LeaseLost);
+    assert_eq!(queue.store.complete(receipt(&lost), "late".into(), vec![]).await.unwrap(), AttemptWrite::LeaseLost);
     assert_eq!(queue.rescue(9).await, []);
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn a_lease_that_holds_is_never_touched() {
+async fn a_valid_lease_is_never_touched() {
     let queue = Queue::fresh();
     let claimed = queue.running().await;
     let before = queue.job(&claimed.id).await;
@@ -53,20 +53,20 @@ async fn a_lease_that_holds_is_never_touched() {
 }
 
 #[tokio::test]
-async fn a_lease_that_nobody_grants_for_so_long_is_over() {
+async fn a_lease_longer_than_any_daemon_grants_is_expired() {
     let queue = Queue::fresh();
     let id = queue.add(job("work")).await;
     queue.store.claim(Claim { lease: DAY, ..claim("work", 1) }).await.unwrap();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     assert_eq!(queue.store.rescue(policies(), Some(DAY), 9).await.unwrap(), [], "a lease as long as any can be");
     let rescued = queue.store.rescue(policies(), Some(DAY / 2), 9).await.unwrap();
     assert_eq!(rescued.iter().map(|job| (&job.id, job.status)).collect::<Vec<_>>(), [(&id, Status::Failed)]);
     assert_eq!(queue.outcomes(&id).await, [Outcome::Lost]);
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn a_job_that_kills_its_worker_again_and_again_is_dead_in_the_end() {
+async fn a_job_that_keeps_killing_its_worker_is_dead_in_the_end() {
     let queue = Queue::fresh();
     let mut lost = queue.abandoned(job("work")).await;
     for round in 1..=3 {
@@ -98,7 +98,7 @@ async fn the_jobs_own_limit_and_dead_on_decide() {
 }
 
 #[tokio::test]
-async fn those_that_ran_out_first_are_rescued_first() {
+async fn leases_that_expired_first_are_rescued_first() {
     let queue = Queue::fresh();
     let names = ["a", "b", "c"];
     for name in names {
@@ -121,9 +121,9 @@ async fn those_that_ran_out_first_are_rescued_first() {
 }
 
 #[tokio::test]
-async fn what_never_started_costs_no_attempt_and_keeps_its_place() {
+async fn an_attempt_that_never_started_does_not_count_and_its_job_keeps_its_position() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     queue.store.register(&tester()).await.unwrap();
     let (ran, waited) = (queue.abandoned(last_attempt("work")).await, queue.abandoned(last_attempt("mail")).await);
     let before = queue.job(&waited.id).await;
@@ -136,18 +136,18 @@ async fn what_never_started_costs_no_attempt_and_keeps_its_place() {
     assert_eq!((stored.scheduled_at, stored.lease), (before.scheduled_at, before.lease));
     assert_eq!((stored.lease_until, stored.worker, stored.started_at), (None, None, None));
     assert_eq!(queue.outcomes(&waited.id).await, []);
-    assert_eq!(queue.store.complete(receipt(&waited), "late".into(), vec![]).await.unwrap(), Recorded::LeaseLost);
-    watch.are_unharmed(&queue).await;
+    assert_eq!(queue.store.complete(receipt(&waited), "late".into(), vec![]).await.unwrap(), AttemptWrite::LeaseLost);
+    watch.are_unchanged(&queue).await;
 }
 
 #[tokio::test]
-async fn what_is_known_of_one_attempt_says_nothing_of_the_next() {
+async fn a_start_note_does_not_apply_to_the_next_attempt() {
     let queue = Queue::fresh();
     queue.store.register(&tester()).await.unwrap();
     let first = queue.running().await;
     queue.store.started(&first.lease);
     let again = failure(Next::Retry(Duration::ZERO));
-    assert_eq!(queue.store.fail(receipt(&first), again).await.unwrap(), Recorded::Yes);
+    assert_eq!(queue.store.fail(receipt(&first), again).await.unwrap(), AttemptWrite::Done);
     queue.store.ended(&first.lease);
     let claim = Claim { lease: Duration::ZERO, ..claim("work", 1) };
     queue.store.claim(claim).await.unwrap();
@@ -158,7 +158,7 @@ async fn what_is_known_of_one_attempt_says_nothing_of_the_next() {
 }
 
 #[tokio::test]
-async fn nothing_is_proved_of_a_worker_that_did_not_register() {
+async fn an_unregistered_worker_counts_as_having_started() {
     let queue = Queue::fresh();
     let lost = queue.abandoned(job("work")).await;
     queue.store.register(&WorkerName::new("somebody else")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Somebody wants a job run again.
+//! Retry by hand.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use jobq::queue::{Id, NewJob, Next, Retried, RetryPolicies, RetryPolicy, Status,
 use super::{Queue, failure, is_since, job, keyed, policies, receipt};
 
 #[tokio::test]
-async fn a_job_that_failed_or_was_stopped_runs_again() {
+async fn failed_dead_and_cancelled_jobs_can_be_retried() {
     for status in [Status::Failed, Status::Dead, Status::Cancelled] {
         let queue = Queue::fresh();
-        let watch = queue.bystanders().await;
-        let id = queue.standing(status).await.id;
+        let watch = queue.other_jobs().await;
+        let id = queue.in_state(status).await.id;
         let (before, outcomes) = (queue.job(&id).await, queue.outcomes(&id).await);
         let start = Timestamp::now();
         assert_eq!(queue.store.retry(&id, policies()).await.unwrap(), Retried::From(status));
@@ -21,15 +21,15 @@ async fn a_job_that_failed_or_was_stopped_runs_again() {
         assert_eq!((stored.attempts, stored.error), (before.attempts, before.error));
         assert_eq!(queue.outcomes(&id).await, outcomes);
         assert_eq!(queue.claim(1).await.remove(0).attempt, stored.attempts + 1);
-        watch.are_unharmed(&queue).await;
+        watch.are_unchanged(&queue).await;
     }
 }
 
 #[tokio::test]
-async fn every_other_state_forbids_it() {
+async fn other_states_cannot_be_retried() {
     for status in [Status::Pending, Status::Running, Status::Completed] {
         let queue = Queue::fresh();
-        let id = queue.standing(status).await.id;
+        let id = queue.in_state(status).await.id;
         let before = queue.job(&id).await;
         assert_eq!(queue.store.retry(&id, policies()).await.unwrap(), Retried::Forbidden(status));
         assert_eq!(queue.job(&id).await, before);
@@ -39,8 +39,8 @@ async fn every_other_state_forbids_it() {
 }
 
 #[tokio::test]
-async fn a_retry_grants_at_least_one_more_attempt() {
-    // own limit, limit of the type, own limit afterwards; one attempt is used up
+async fn a_retry_allows_at_least_one_more_attempt() {
+    // own limit, limit of the type, own limit afterwards; one attempt is used
     for (own, of_type, after) in [(Some(1), 9, Some(2)), (Some(5), 1, Some(5)), (None, 1, Some(2)), (None, 3, None)] {
         let queue = Queue::fresh();
         queue.add(NewJob { max_attempts: own, ..job("work") }).await;
@@ -53,7 +53,7 @@ async fn a_retry_grants_at_least_one_more_attempt() {
 }
 
 #[tokio::test]
-async fn a_key_is_taken_again_or_found_taken() {
+async fn a_retry_takes_its_key_again_or_reports_the_holder() {
     let queue = Queue::fresh();
     let first = queue.add(keyed("k")).await;
     queue.store.cancel(&first).await.unwrap();

@@ -1,16 +1,16 @@
-//! Somebody wants many jobs run again.
+//! Bulk retry.
 
 use jobq::queue::{BulkResult, Status, Timestamp};
 
 use super::{Queue, is_since, keyed, policies};
 
 #[tokio::test]
-async fn many_jobs_run_again_as_one_would() {
+async fn retry_many_does_what_retry_does() {
     let queue = Queue::fresh();
-    let watch = queue.bystanders().await;
+    let watch = queue.other_jobs().await;
     let mut jobs = Vec::new();
     for status in [Status::Dead, Status::Dead, Status::Cancelled] {
-        jobs.push(queue.standing(status).await);
+        jobs.push(queue.in_state(status).await);
     }
     let start = Timestamp::now();
     let references = jobs.iter().map(|claimed| claimed.lease.job).collect();
@@ -21,15 +21,15 @@ async fn many_jobs_run_again_as_one_would() {
         assert_eq!((stored.status, stored.completed_at), (Status::Pending, None));
         assert!(is_since(stored.scheduled_at, start));
     }
-    watch.are_unharmed(&queue).await;
+    watch.are_unchanged(&queue).await;
     assert_eq!(queue.claim(9).await.len(), 3);
 }
 
 #[tokio::test]
-async fn what_has_left_the_asked_states_or_is_gone_is_passed_over() {
+async fn jobs_that_left_the_given_states_or_were_deleted_are_skipped() {
     let queue = Queue::fresh();
-    let cancelled = queue.standing(Status::Cancelled).await;
-    let completed = queue.standing(Status::Completed).await;
+    let cancelled = queue.in_state(Status::Cancelled).await;
+    let completed = queue.in_state(Status::Completed).await;
     let before = queue.all().await;
     let references = vec![cancelled.lease.job, completed.lease.job, queue.no_job().await];
     let answer = queue.store.retry_many(references, vec![Status::Dead, Status::Completed], policies()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Which jobs a verb for many takes.
+//! Which jobs a bulk verb takes.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ async fn ids(queue: &Queue, selection: Selection) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn it_names_exactly_the_states_and_the_type_asked_for() {
+async fn a_selection_has_exactly_the_given_states_and_type() {
     let queue = Queue::fresh();
-    queue.bystanders().await;
+    queue.other_jobs().await;
     for status in Status::ALL {
-        let claimed = queue.standing(status).await;
+        let claimed = queue.in_state(status).await;
         let one = Selection { job_type: Some("work".into()), ..of(&[status]) };
         let selected = queue.store.select(one).await.unwrap();
         assert_eq!(selected, Selected { jobs: vec![claimed.lease.job], first: vec![claimed.id.clone()] }, "{status}");
         assert_eq!(ids(&queue, of(&[status])).await.len(), 2, "{status}");
         queue.store.cancel(&claimed.id).await.unwrap();
         queue.prune(Retention { cancelled: Some(Duration::ZERO), ..Retention::default() }, 9).await;
-        queue.bystanders_in(&[Status::Cancelled]).await;
+        queue.other_jobs_in(&[Status::Cancelled]).await;
     }
     assert!(ids(&queue, of(&[])).await.is_empty());
 }
 
 #[tokio::test]
-async fn it_takes_the_first_to_end_and_the_first_due() {
+async fn a_selection_takes_those_that_ended_or_are_due_first() {
     let queue = Queue::fresh();
     let mut references = Vec::new();
     for _ in 0..12 {
@@ -49,10 +49,10 @@ async fn it_takes_the_first_to_end_and_the_first_due() {
 }
 
 #[tokio::test]
-async fn age_counts_from_the_end_or_else_from_the_enqueue() {
+async fn age_counts_from_the_end_or_for_unfinished_jobs_from_enqueue() {
     for status in Status::ALL {
         let queue = Queue::fresh();
-        let id = queue.standing(status).await.id;
+        let id = queue.in_state(status).await.id;
         let stored = queue.job(&id).await;
         let since = stored.completed_at.unwrap_or(stored.created_at);
         let young = Selection { older_than: Some(HOUR), ..of(&[status]) };
@@ -67,7 +67,7 @@ async fn age_counts_from_the_end_or_else_from_the_enqueue() {
 }
 
 #[tokio::test]
-async fn what_prune_would_delete_is_what_it_deletes() {
+async fn prunable_matches_what_prune_deletes() {
     let all = Some(Duration::ZERO);
     for retention in [
         Retention { completed: all, cancelled: all, dead: all },
@@ -75,7 +75,7 @@ async fn what_prune_would_delete_is_what_it_deletes() {
         Retention::default(),
     ] {
         let queue = Queue::fresh();
-        queue.bystanders().await;
+        queue.other_jobs().await;
         let told = queue.store.prunable(retention).await.unwrap();
         let before = queue.all().await.len();
         queue.prune(retention, usize::MAX).await;

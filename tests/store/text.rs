@@ -39,7 +39,7 @@ async fn results_errors_keys_and_logs_keep_their_bytes() {
             assert_eq!(queue.store.holder(key, None).await.unwrap().as_ref(), Some(&first.id));
         }
         let second = queue.claim(1).await.remove(0);
-        queue.store.record(vec![super::record::progress(&second, 9, &text)]).await.unwrap();
+        queue.store.save_progress(vec![super::progress::progress(&second, 9, &text)]).await.unwrap();
         assert_eq!(queue.job(&first.id).await.progress, Some((9, text.clone())));
         queue.store.complete(receipt(&second), text.clone(), vec![]).await.unwrap();
         let stored = queue.job(&first.id).await;

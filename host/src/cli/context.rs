@@ -97,7 +97,7 @@ impl Context {
 /// How the store of the settings is opened.
 pub(super) fn store_options(settings: &Settings, patience: Option<Duration>) -> queue::QueueOptions {
     let Queue { database, table, durability, .. } = settings.queue.clone();
-    queue::QueueOptions { database, table, durability, patience }
+    queue::QueueOptions { database, table, durability, busy_timeout: patience }
 }
 
 /// The types that can be enqueued: those the settings name, and those that a file in the plugin directory serves by its name.

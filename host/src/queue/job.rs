@@ -1,4 +1,4 @@
-//! The nouns of the queue: ids, types, payloads, instants, leases. Pure values, valid by construction.
+//! The value types of the queue: ids, types, payloads, timestamps, leases. Valid by construction.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 
-/// An instant in milliseconds since the Unix epoch, the only form of time the table knows.
+/// An instant in milliseconds since the Unix epoch, as in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// No job is due before this, in September 2001: what lies earlier is a number of seconds that was taken for milliseconds.
+    /// The earliest due time, in September 2001. Smaller numbers are seconds taken for milliseconds.
     pub const EARLIEST_DUE: Self = Self(1_000_000_000_000);
 
     /// The wall clock of this machine.
@@ -30,24 +30,24 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant moved ahead; saturates at the end of time.
+    /// This instant plus `duration`, saturating.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(millis(duration)))
     }
 
-    /// This instant moved back; saturates at the beginning of time.
+    /// This instant minus `duration`, saturating.
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(millis(duration)))
     }
 
-    /// Time from `earlier` to this instant; zero when `earlier` is later.
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC with milliseconds; an instant outside the years that format can write prints as its number.
+    /// RFC 3339 in UTC with milliseconds, or the number if that format cannot express it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(instant) => write!(f, "{instant:.3}"),
@@ -60,11 +60,11 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The public id of a job: a UUID version 7 where jobq made it, any text where a foreign writer chose one.
+/// The public id of a job: a UUID version 7, or any text that its creator chose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(Arc<str>);
 
-/// A job id that cannot be one.
+/// Not a valid job id.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{0}` is not a job id: expected 1 to 255 characters without NUL")]
 pub struct ParseIdError(String);
@@ -75,7 +75,7 @@ impl Id {
         Self(uuid::Uuid::now_v7().to_string().into())
     }
 
-    /// An id as somebody wrote it.
+    /// Checks an id from user input.
     ///
     /// # Errors
     /// When it is empty, longer than 255 bytes, or holds a NUL.
@@ -86,7 +86,7 @@ impl Id {
         Ok(Self(text.into()))
     }
 
-    /// An id as it stands in the table, whatever it is.
+    /// An id from the table, unchecked.
     pub fn stored(text: &str) -> Self {
         Self(text.into())
     }
@@ -107,13 +107,13 @@ impl fmt::Display for Id {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobType(Arc<str>);
 
-/// A name that no job type can have.
+/// Not a valid job type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{0}` is not a job type: {expected}", expected = JobType::EXPECTED)]
 pub struct TypeError(String);
 
 impl JobType {
-    /// The rule for people.
+    /// The rule, for messages.
     pub const EXPECTED: &'static str = "expected 1 to 64 of the characters A-Z a-z 0-9 _ . -";
 
     /// The rule as a regular expression.
@@ -149,13 +149,13 @@ impl fmt::Display for JobType {
     }
 }
 
-/// What at most one unfinished job of a queue holds.
+/// A unique key: at most one unfinished job of a queue holds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 
-/// Text that no key can be. It is not repeated: it may be long, or secret.
+/// Not a valid key. The text is not repeated, because it may be long or secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the key is not one: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
+#[error("not a valid key: expected 1 to {max} bytes without NUL", max = Key::MAX_LEN)]
 pub struct KeyError(());
 
 impl Key {
@@ -185,20 +185,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// JSON text, kept byte for byte as it was given.
+/// JSON text, kept byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload(String);
 
-/// Text that is no payload.
+/// Not a valid payload.
 #[derive(Debug, Error)]
 pub enum PayloadError {
     /// Not JSON (RFC 8259).
     #[error("the payload is not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// JSON nested deeper than the table takes.
+    /// JSON nested too deeply.
     #[error("the payload nests deeper than {max} levels")]
     TooDeep {
-        /// The deepest nesting that is taken.
+        /// The most levels allowed.
         max: usize,
     },
     /// Larger than `queue.max_payload`.
@@ -212,13 +212,13 @@ pub enum PayloadError {
 }
 
 impl Payload {
-    /// SQLite's JSON parser stops at 1,000 levels; so do we, with a clearer message.
+    /// The limit of SQLite's JSON parser, checked here for a clearer message.
     pub const MAX_DEPTH: usize = 1000;
 
-    /// Checks that `text` is one JSON value and no longer than `max` bytes, and keeps it as it is.
+    /// Checks that `text` is one JSON value of at most `max` bytes.
     ///
     /// # Errors
-    /// When it is too long, nests too deep, or is not JSON.
+    /// When it is too long, nested too deeply, or not JSON.
     pub fn parse(text: String, max: usize) -> Result<Self, PayloadError> {
         if text.len() > max {
             return Err(PayloadError::TooLong { len: text.len(), max });
@@ -241,7 +241,7 @@ impl Payload {
     }
 }
 
-/// How deep the arrays and objects of valid JSON nest.
+/// The nesting depth of valid JSON.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -260,20 +260,20 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// A job's place among those that are due: higher is claimed first.
+/// The priority of a job: higher is claimed first.
 pub type Priority = i16;
 
 /// When a new job may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// So long after it is stored; zero is at once.
+    /// This long after it is stored; zero is at once.
     In(Duration),
     /// Not before this instant.
     At(Timestamp),
 }
 
 impl Due {
-    /// The instant that stands for it in a job that is stored at `now`.
+    /// The due time of a job that is stored at `now`.
     pub(super) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
             Self::In(delay) => now.after(delay),
@@ -289,22 +289,22 @@ pub struct NewJob {
     pub id: Id,
     /// Which handler runs it.
     pub job_type: JobType,
-    /// What the handler is given.
+    /// The input of its handler.
     pub payload: Payload,
     /// Higher is claimed first.
     pub priority: Priority,
     /// When it may run.
     pub due: Due,
-    /// Attempts before it is dead; `None`: what the settings say for the type when it fails. At least 1.
+    /// Attempts before it is dead; `None`: the limit of its type at the time it fails. At least 1.
     pub max_attempts: Option<u32>,
-    /// Wall clock of one attempt; `None`: what the settings say for the type.
+    /// Time limit of one attempt; `None`: the limit of its type.
     pub timeout: Option<Duration>,
     /// At most one unfinished job of the queue holds a key.
     pub key: Option<Key>,
 }
 
 impl NewJob {
-    /// A job that is due at once, with every limit left to the settings of its type.
+    /// A job that is due at once, with the limits of its type.
     pub fn new(job_type: JobType, payload: Payload) -> Self {
         Self {
             id: Id::generate(),
@@ -318,34 +318,34 @@ impl NewJob {
         }
     }
 
-    /// Its own timeout as it is kept: in whole milliseconds, and at least one.
+    /// Its own timeout in whole milliseconds, at least one.
     pub(super) fn timeout_millis(&self) -> Option<i64> {
         self.timeout.map(|timeout| millis(timeout).max(1))
     }
 }
 
-/// A job's row, opaque to whoever is not a backend. Its order is the order of insertion.
+/// A job's row, opaque outside the backends. Ordered by insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobRef(i64);
 
 impl JobRef {
-    /// For backends: the row with this number in the order of insertion.
+    /// For backends: the row with this number.
     pub const fn from_seq(seq: i64) -> Self {
         Self(seq)
     }
 
-    /// For backends: what it was made from.
+    /// For backends: its number.
     pub const fn seq(self) -> i64 {
         self.0
     }
 }
 
-/// The name of one run of one daemon, as the `worker` column has it. A daemon that starts again takes another one.
+/// The name of a worker in the `worker` column. A daemon takes a new name at each start.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerName(Arc<str>);
 
 impl WorkerName {
-    /// Any text that no other run of a daemon has.
+    /// Any text that no other worker has.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
@@ -362,18 +362,18 @@ impl fmt::Display for WorkerName {
     }
 }
 
-/// The right to write about one attempt of one job. Every write of a worker names all three.
+/// A worker's lease on one attempt of one job. Every write of a worker carries all three fields.
 ///
 /// The token only grows, so a worker that was presumed dead can be told from the one that took over
-/// (Kleppmann, "How to do distributed locking", 2016: fencing tokens). The name tells two workers apart even where a row was
-/// restored from a copy, and its token with it.
+/// (Kleppmann, "How to do distributed locking", 2016: fencing tokens). The name tells workers apart even if a row, and with it
+/// the token, was restored from a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// The job.
     pub job: JobRef,
     /// The fencing token.
     pub token: i64,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: WorkerName,
 }
 
@@ -398,12 +398,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_print_as_rfc_3339_with_milliseconds() {
+    fn timestamps_print_as_rfc_3339_with_milliseconds() {
         assert_eq!(Timestamp::from_millis(1_700_000_000_007).to_string(), "2023-11-14T22:13:20.007Z");
     }
 
     #[test]
-    fn instants_saturate_instead_of_wrapping() {
+    fn timestamps_saturate() {
         assert_eq!(Timestamp::from_millis(i64::MAX).after(Duration::MAX).as_millis(), i64::MAX);
         assert_eq!(Timestamp::from_millis(0).since(Timestamp::from_millis(5)), Duration::ZERO);
     }
@@ -416,14 +416,14 @@ mod tests {
     }
 
     #[test]
-    fn payloads_that_are_no_json_are_refused() {
+    fn payloads_that_are_not_json_are_refused() {
         for text in ["", "{", "{'a':1}", "\"\0\"", "1 2", "NaN"] {
             assert!(matches!(Payload::parse(text.to_owned(), 1024), Err(PayloadError::NotJson(_))), "{text:?}");
         }
     }
 
     #[test]
-    fn payloads_have_a_depth_and_a_length() {
+    fn payloads_have_a_maximum_depth_and_length() {
         let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert!(Payload::parse(nested(Payload::MAX_DEPTH), 1 << 20).is_ok());
         assert!(matches!(Payload::parse(nested(Payload::MAX_DEPTH + 1), 1 << 20), Err(PayloadError::TooDeep { .. })));

@@ -1,10 +1,9 @@
-//! The durable truth about jobs: what a job is, which moves it can make, and where it is kept.
+//! The queue: what a job is, its state machine, and the backends that store it.
 //!
-//! Start with [`Store`], the seam every backend implements, and [`NewJob`], what it is fed.
-//! This room knows nothing of WebAssembly, of settings files or of the command line.
+//! Start with [`Store`], the interface of every backend, and [`NewJob`], what is enqueued.
+//! This module knows nothing about WebAssembly, settings files or the command line.
 
 mod job;
-mod lost;
 pub mod memory;
 mod open;
 mod parked_claim;
@@ -14,7 +13,7 @@ mod rows;
 pub mod sqlite;
 mod state;
 mod store;
-mod summary;
+mod store_error;
 
 pub use job::{
     Digest, Due, Id, JobRef, JobType, Key, KeyError, Lease, NewJob, ParseIdError, Payload, PayloadError, Priority,
@@ -23,12 +22,12 @@ pub use job::{
 pub use open::open;
 pub use parked_claim::{ParkedAnswer, ParkedClaim};
 pub use requests::{
-    AttemptFailure, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter, Progress, Pruned,
-    Receipt, Recorded, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
+    AttemptFailure, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claimed, Claims, Enqueued, Filter,
+    Progress, Pruned, Receipt, Rescued, Resolved, Retention, Retried, Selected, Selection, StaleLease, Want,
 };
 pub use retry::{Backoff, Next, RetryPolicies, RetryPolicy, snooze_delay};
-pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport};
+pub use rows::{AttemptRecord, Counts, Daemon, Job, LogLine, LogSource, PluginReport, summary};
 pub use sqlite::{Durability, OpenError, OpenMode, QueueOptions, TableName};
 pub use state::{Event, Outcome, Status};
-pub use store::{Store, StoreError};
-pub use summary::summary;
+pub use store::Store;
+pub use store_error::StoreError;

@@ -1,7 +1,7 @@
-//! A claim that is left with the store, for the next jobs that are added there.
+//! A parked claim waits in the store until jobs are added.
 //!
-//! A worker that waits with free slots would be told of a new job after its commit and then claim it with another one. A standing
-//! claim is made in the transaction that adds the job: it starts one commit and two hand-overs earlier.
+//! Without it, a worker with free slots would hear of a new job after its commit and claim it with a second one. A parked claim
+//! runs in the transaction that adds the job, which saves a commit and two thread switches.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 
 use super::{Claim, Claims, StoreError};
 
-/// Where the answer to a standing claim goes.
+/// Where the reply to a parked claim goes.
 pub type ParkedAnswer = oneshot::Sender<Result<Claims, StoreError>>;
 
-/// Both sides' hold on one claim: whoever takes it first, takes it from the other.
+/// A claim shared by worker and store. The first that takes it gets it.
 #[derive(Clone)]
 pub struct ParkedClaim(Arc<Mutex<State>>);
 
@@ -25,13 +25,13 @@ enum State {
 }
 
 impl ParkedClaim {
-    /// Makes it, and the way its answer comes.
+    /// Creates one, and the receiver of its reply.
     pub fn new(claim: Claim) -> (Self, oneshot::Receiver<Result<Claims, StoreError>>) {
         let (answer, answered) = oneshot::channel();
         (Self(Arc::new(Mutex::new(State::Open(claim, answer)))), answered)
     }
 
-    /// Takes it back. `false` when the store has taken it: its answer is on the way.
+    /// Takes the claim back. `false` if the store has taken it and will reply.
     #[must_use]
     pub fn withdraw(&self) -> bool {
         let mut state = self.lock();
@@ -42,7 +42,7 @@ impl ParkedClaim {
         is_open
     }
 
-    /// When the store took it, to make it in a transaction that began later; `None` while it has not.
+    /// When the store took the claim, before it began the transaction; `None` if it hasn't.
     pub fn taken_at(&self) -> Option<Instant> {
         match *self.lock() {
             State::Taken(at) => Some(at),
@@ -50,7 +50,7 @@ impl ParkedClaim {
         }
     }
 
-    /// For the store: what is to be claimed, and whom to tell; `None` when it was withdrawn.
+    /// For the store: the claim and where to reply; `None` if it was withdrawn.
     pub fn take(&self) -> Option<(Claim, ParkedAnswer)> {
         let mut state = self.lock();
         match mem::replace(&mut *state, State::Taken(Instant::now())) {

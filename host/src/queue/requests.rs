@@ -1,21 +1,21 @@
-//! What goes into the verbs of the store and what comes back: requests, receipts, answers.
+//! Arguments and results of the store's verbs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Digest, Id, JobRef, JobType, Lease, LogLine, Next, Outcome, Status, Timestamp, WorkerName};
 
-/// The answer to one enqueued job.
+/// The result for one enqueued job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enqueued {
     /// It was added under this id.
     Added(Id),
-    /// An unfinished job with this id holds its key; nothing was added.
+    /// An unfinished job with this id holds its key. Nothing was added.
     Held(Id),
 }
 
 impl Enqueued {
-    /// The id of the job that is in the queue now.
+    /// The id of the job in the queue.
     pub const fn id(&self) -> &Id {
         match self {
             Self::Added(id) | Self::Held(id) => id,
@@ -25,22 +25,22 @@ impl Enqueued {
 
 /// What a worker wants to claim.
 ///
-/// Jobs are taken in the order of claims. Each uses one of the free `slots` while there is one and its type may take another;
-/// otherwise it is taken ahead of a free slot while its type allows that. A type that can take no more is left out, and the
-/// claim goes on with the others until none of them has a due job.
+/// Jobs are taken in the order of claims. Each takes one of the free `slots` if there is one and its type may have another.
+/// Otherwise it is claimed ahead of a free slot, if its type allows that. The claim ends when no type with a due job can take
+/// another one.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The types it can serve now.
+    /// The types that the worker can serve now.
     pub wants: Vec<Want>,
-    /// Free slots, which all wanted types share.
+    /// Free slots, shared by all wanted types.
     pub slots: usize,
     /// How long the leases hold.
     pub lease: Duration,
-    /// Its name, written into the rows.
+    /// The worker, for the `worker` column.
     pub worker: WorkerName,
 }
 
-/// One type a worker can serve.
+/// A type that a worker can serve, and how many of its jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     /// The type.
@@ -52,17 +52,17 @@ pub struct Want {
 }
 
 impl Want {
-    /// Whether a job of it could be taken beside so many free slots.
+    /// Whether a job of this type can be taken with `free` slots.
     pub(super) fn is_open(&self, free: usize) -> bool {
         self.ahead > 0 || (self.slots > 0 && free > 0)
     }
 
-    /// The most jobs of it that could be taken beside so many free slots.
+    /// The most jobs of this type that can be taken with `free` slots.
     pub(super) fn most(&self, free: usize) -> usize {
         self.slots.min(free).saturating_add(self.ahead)
     }
 
-    /// Counts a job of it that is taken: into one of the `free` slots while it may have one, ahead of them otherwise.
+    /// Counts a job that is taken: in one of the `free` slots if possible, ahead of them otherwise.
     pub(super) fn take_one(&mut self, free: &mut usize) {
         if self.slots > 0 && *free > 0 {
             self.slots -= 1;
@@ -73,26 +73,26 @@ impl Want {
     }
 }
 
-/// The answer to a claim.
+/// The result of a claim.
 #[derive(Clone, Debug)]
 pub struct Claims {
-    /// The leased jobs in the order in which they shall start.
+    /// The leased jobs, in the order to start them.
     pub jobs: Vec<Claimed>,
-    /// When the next job is due, as a delay from now, of the wanted types that have no due job left and could take one more;
-    /// `None` where none waits.
+    /// The delay until the next job is due, among the wanted types that have no due job left and could take another one;
+    /// `None` if none is waiting.
     pub next_due: Option<Duration>,
 }
 
 /// A leased job.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// The right to write about it.
+    /// The lease.
     pub lease: Lease,
     /// Its id.
     pub id: Id,
     /// Its type.
     pub job_type: JobType,
-    /// What the handler is given; `Err` where a foreign writer stored bytes that are no UTF-8.
+    /// The input of the handler; `Err` if a foreign program stored bytes that are not UTF-8.
     pub payload: Result<String, std::str::Utf8Error>,
     /// Number of the attempt that this lease is for; the first is 1.
     pub attempt: u32,
@@ -102,36 +102,36 @@ pub struct Claimed {
     pub timeout: Option<Duration>,
 }
 
-/// A lease that no longer holds.
+/// A lease that is no longer valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleLease {
     /// The lease.
     pub lease: Lease,
-    /// Whether it was ended by a cancel; otherwise another worker took over or the job is gone.
+    /// Whether the job was cancelled. Otherwise another worker took over, or the job was deleted.
     pub cancelled: bool,
 }
 
-/// What is known about one attempt when it ends.
+/// The facts of one attempt when it ends.
 #[derive(Clone, Debug)]
 pub struct Receipt {
-    /// Whose attempt.
+    /// Its lease.
     pub lease: Lease,
     /// Its number; the first is 1.
     pub attempt: u32,
     /// How long ago the guest started.
     pub duration: Duration,
-    /// Fuel burnt; `None` where it is not counted.
+    /// Fuel used; `None` if it is not counted.
     pub fuel: Option<u64>,
-    /// Peak of all its memories and tables together, in bytes; `None` where no guest ran.
+    /// Peak of all its memories and tables together, in bytes; `None` if no guest ran.
     pub peak_memory: Option<u64>,
-    /// The `.wasm` that ran; `None` where none did.
+    /// The `.wasm` that ran; `None` if none did.
     pub digest: Option<Digest>,
-    /// What it logged since the last [`Store::record`](super::Store::record).
+    /// Log lines since the last [`Store::save_progress`](super::Store::save_progress).
     pub lines: Vec<LogLine>,
 }
 
 impl Receipt {
-    /// For an attempt that ran so long, of which nothing else is known.
+    /// For an attempt of which only the duration is known.
     pub fn of(job: &Claimed, duration: Duration) -> Self {
         Self {
             lease: job.lease.clone(),
@@ -145,41 +145,41 @@ impl Receipt {
     }
 }
 
-/// What a running attempt has to say so far.
+/// New log lines and progress of a running attempt.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Whose attempt.
+    /// The attempt.
     pub lease: Lease,
-    /// What it logged since the last time.
+    /// New log lines.
     pub lines: Vec<LogLine>,
-    /// The latest progress report, where there is a new one: percent and a few words.
+    /// The latest progress report, if there is a new one: percent and a message.
     pub progress: Option<(u8, String)>,
 }
 
-/// How an attempt failed and what follows.
+/// How an attempt failed, and what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptFailure {
-    /// What the ledger records.
+    /// Its outcome in the attempts table.
     pub outcome: Outcome,
-    /// What went wrong, for people.
+    /// The error message.
     pub error: String,
-    /// Another attempt, or the dead letter.
+    /// Retry or dead letter.
     pub next: Next,
 }
 
-/// The answer to a worker's last write about an attempt.
+/// The result of a write that ends an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// It stands.
-    Yes,
-    /// The lease is stale: the job was cancelled, rescued or deleted meanwhile, and nothing was written.
+pub enum AttemptWrite {
+    /// The end of the attempt was written.
+    Done,
+    /// The lease is stale: the job was cancelled, rescued or deleted. Nothing was written.
     LeaseLost,
 }
 
-/// The answer to a cancel.
+/// The result of a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It is cancelled now; it was in this state.
+    /// It is cancelled. It was in this state.
     From(Status),
     /// The state forbids it.
     Forbidden(Status),
@@ -187,14 +187,14 @@ pub enum Cancelled {
     NotFound,
 }
 
-/// The answer to a retry by hand.
+/// The result of a retry by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retried {
-    /// It is pending now; it was in this state.
+    /// It is pending. It was in this state.
     From(Status),
     /// The state forbids it.
     Forbidden(Status),
-    /// Another unfinished job has taken its key.
+    /// Another unfinished job holds its key.
     KeyTaken(Id),
     /// There is no such job.
     NotFound,
@@ -228,47 +228,47 @@ impl Resolved {
     }
 }
 
-/// Which jobs a verb for many takes.
+/// Which jobs a bulk verb takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// In one of these states.
     pub states: Vec<Status>,
     /// Only of this type.
     pub job_type: Option<String>,
-    /// Only those that ended, or where they have not were enqueued, at least so long ago.
+    /// Only jobs that ended at least this long ago or, if unfinished, were enqueued at least this long ago.
     pub older_than: Option<Duration>,
-    /// The same as an instant: only those before it.
+    /// The same as an instant: only jobs before it.
     pub before: Option<Timestamp>,
-    /// The most to take, those that ended or are due first before the others.
+    /// The most jobs to take: those that ended or are due first.
     pub limit: usize,
 }
 
-/// The jobs that a selection named.
+/// The jobs that match a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// The jobs, by references that take an eighth of the room of their ids.
+    /// The jobs. A reference takes an eighth of the memory of an id.
     pub jobs: Vec<JobRef>,
-    /// The ids of the first few, for people.
+    /// The ids of the first few, for display.
     pub first: Vec<Id>,
 }
 
 impl Selected {
-    /// So many ids are told.
+    /// How many ids are returned.
     pub(super) const FIRST: usize = 10;
 }
 
-/// The answer of a verb that took many jobs.
+/// The result of a bulk verb.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkResult {
-    /// Jobs that it moved.
+    /// Jobs whose state it changed.
     pub moved: usize,
-    /// Jobs that had left the asked states or were deleted before it came to them.
+    /// Jobs that had left the given states or were deleted meanwhile.
     pub gone: usize,
     /// Jobs whose key another unfinished job holds.
     pub key_taken: usize,
 }
 
-/// An attempt that was given up for lost, or one that never started.
+/// A rescued job: its attempt was lost, or never started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
     /// The job.
@@ -277,11 +277,11 @@ pub struct Rescued {
     pub job_type: String,
     /// The worker that held it.
     pub worker: Option<String>,
-    /// Where the job stands now: failed or dead, or pending where its guest had not started, which costs no attempt.
+    /// The new state: failed or dead, or pending if its guest had not started, which costs no attempt.
     pub status: Status,
 }
 
-/// How many changes of the queue have been noticed, whoever made them. The default stands before all of them.
+/// The number of changes noticed so far, by any process. The default comes before all changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangeCursor(u64);
 
@@ -291,7 +291,7 @@ impl ChangeCursor {
     }
 }
 
-/// How long finished jobs are kept; `None` keeps them for ever.
+/// How long finished jobs are kept; `None` keeps them forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Completed jobs.
@@ -302,14 +302,14 @@ pub struct Retention {
     pub dead: Option<Duration>,
 }
 
-/// What a prune did.
+/// The result of a prune.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Jobs deleted.
     pub deleted: usize,
-    /// Whether more of them may be waiting.
+    /// Whether there may be more to delete.
     pub more: bool,
-    /// Why some that are old enough are kept all the same, for people.
+    /// Why some jobs that are old enough were kept.
     pub obstacles: BTreeSet<String>,
 }
 

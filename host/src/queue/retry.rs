@@ -1,4 +1,4 @@
-//! What follows a failed attempt: another one after a backoff, or the dead letter. Pure: chance is an argument.
+//! What follows a failed or lost attempt: a retry after a backoff, or the dead letter. Pure: randomness is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Backoff {
     pub base: Duration,
     /// The most it grows to, before jitter. Default 1 h.
     pub max: Duration,
-    /// Share of the delay that chance may add or take, 0 to 1. Default 0.1.
+    /// Share of the delay that is added or subtracted at random, 0 to 1. Default 0.1.
     pub jitter: f64,
 }
 
@@ -23,7 +23,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The delay after `attempts` failed attempts; `chance` is uniform in 0 to 1.
+    /// The delay after `attempts` failed attempts. `chance` is random, uniform in 0 to 1.
     pub fn delay(&self, attempts: u32, chance: f64) -> Duration {
         let doublings = attempts.saturating_sub(1);
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
@@ -33,25 +33,25 @@ impl Backoff {
     }
 }
 
-/// Nobody waits longer for another attempt, whoever asks for it.
+/// The longest delay before another attempt, whoever sets it.
 const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
 
-/// A handler that snoozes for less would spin through the queue.
+/// A handler that snoozed for less would keep the queue busy.
 const SHORTEST_SNOOZE: Duration = Duration::from_millis(100);
 
-/// How long a job rests whose handler asked to be called again after `asked`: 100 ms to 366 days.
+/// The delay after a handler snoozed for `asked`: between 100 ms and 366 days.
 pub fn snooze_delay(asked: Duration) -> Duration {
     asked.clamp(SHORTEST_SNOOZE, LONGEST_DELAY)
 }
 
-/// What a job type does about failure.
+/// How a job type retries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// Attempts before a job is dead, where the job does not say. At least 1; default 3.
+    /// Attempts before a job is dead, unless the job has its own limit. At least 1; default 3.
     pub max_attempts: u32,
     /// Delay between attempts.
     pub backoff: Backoff,
-    /// Outcomes that are final at once.
+    /// Outcomes after which a job is dead at once.
     pub dead_on: BTreeSet<Outcome>,
 }
 
@@ -64,14 +64,14 @@ impl Default for RetryPolicy {
 /// What follows a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Failed for now: due again after this delay, or after 366 days where it is longer.
+    /// Due again after this delay, at most 366 days.
     Retry(Duration),
-    /// Failed for good.
+    /// No further attempt.
     Dead,
 }
 
 impl Next {
-    /// Where the job stands from `now` on.
+    /// The state of the job.
     pub(super) const fn status(self) -> Status {
         match self {
             Self::Retry(_) => Status::Failed,
@@ -79,7 +79,7 @@ impl Next {
         }
     }
 
-    /// When it is due again; `None` where it keeps its instant.
+    /// When it is due again; `None` if that does not change.
     pub(super) fn due(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Retry(delay) => Some(now.after(delay.min(LONGEST_DELAY))),
@@ -89,9 +89,9 @@ impl Next {
 }
 
 impl RetryPolicy {
-    /// What follows when the attempt with number `attempt` (the first is 1) failed by `outcome`.
+    /// What follows when attempt number `attempt` (the first is 1) failed with `outcome`.
     ///
-    /// `max_attempts` is the job's own limit; `asked` a delay the handler named, which replaces the backoff.
+    /// `max_attempts` is the job's own limit. `asked` is a delay set by the handler, which replaces the backoff.
     pub fn after_failure(
         &self,
         outcome: Outcome,
@@ -106,7 +106,7 @@ impl RetryPolicy {
         Next::Retry(asked.unwrap_or_else(|| self.backoff.delay(attempt, chance)))
     }
 
-    /// The limit of attempts that holds for a job when somebody retries it by hand: its own or its type's, and at least one more.
+    /// The job's own limit of attempts after a retry by hand, which allows at least one more.
     pub(super) fn limit_for_retry(&self, attempts: u32, own: Option<u32>) -> Option<u32> {
         let one_more = attempts.saturating_add(1);
         match own {
@@ -120,21 +120,39 @@ impl RetryPolicy {
 /// The policy of every job type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RetryPolicies {
-    /// For types without their own.
+    /// For types without one of their own.
     pub default: RetryPolicy,
     /// By type.
     pub by_type: BTreeMap<JobType, RetryPolicy>,
 }
 
 impl RetryPolicies {
-    /// The policy of `job_type`, which may be any text a foreign writer put there.
+    /// The policy of `job_type`, which may be any text that a foreign program stored.
     pub fn of(&self, job_type: &str) -> &RetryPolicy {
         self.by_type.get(job_type).unwrap_or(&self.default)
     }
 
-    /// What follows when the attempt after `attempts` others was lost with its worker.
+    /// What follows when the attempt after `attempts` others was lost.
     pub(super) fn after_loss(&self, job_type: &str, attempts: u32, own_limit: Option<u32>, chance: f64) -> Next {
         self.of(job_type).after_failure(Outcome::Lost, attempts.saturating_add(1), own_limit, None, chance)
+    }
+}
+
+/// Why an attempt is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossCause {
+    LeaseExpired,
+    WorkerDied,
+}
+
+impl LossCause {
+    /// The error of the job.
+    pub(super) fn error(self, worker: Option<&str>) -> String {
+        match (worker, self) {
+            (Some(worker), Self::WorkerDied) => format!("lost: worker `{worker}` died"),
+            (Some(worker), Self::LeaseExpired) => format!("lost: worker `{worker}` stopped renewing its lease"),
+            (None, _) => "lost: its worker stopped renewing the lease".to_owned(),
+        }
     }
 }
 
@@ -145,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_backoff_of_the_seed() {
+    fn the_backoff_doubles_from_its_base() {
         let backoff = Backoff { jitter: 0.0, ..Backoff::default() };
         let seconds: Vec<u64> = (1..=4).map(|attempts| backoff.delay(attempts, 0.5).as_secs()).collect();
         assert_eq!(seconds, [5, 10, 20, 40]);
@@ -170,7 +188,7 @@ mod tests {
         }
 
         #[test]
-        fn delays_that_a_handler_names_are_bounded(ms in any::<u64>()) {
+        fn delays_set_by_a_handler_are_bounded(ms in any::<u64>()) {
             let asked = Duration::from_millis(ms);
             let (now, year_and_day) = (Timestamp::from_millis(0), Duration::from_secs(366 * 86_400));
             let snooze = snooze_delay(asked);

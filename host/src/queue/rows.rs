@@ -1,18 +1,18 @@
-//! What the store keeps, as it is read back: jobs, attempts, log lines, daemons.
+//! Rows as the store returns them: jobs, attempts, log lines, daemons.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Digest, Id, JobRef, Outcome, Priority, Status, Timestamp};
 
-/// A row of the table.
+/// A row of the jobs table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// What verbs that take many jobs call it; in order of insertion.
+    /// Identifies it in bulk verbs. In order of insertion.
     pub reference: JobRef,
     /// Public id.
     pub id: Id,
-    /// Type, as it stands there.
+    /// Type, as stored.
     pub job_type: String,
     /// JSON text.
     pub payload: String,
@@ -46,16 +46,16 @@ pub struct Job {
     pub lease_until: Option<Timestamp>,
     /// Latest worker.
     pub worker: Option<String>,
-    /// Latest progress report of the running attempt: percent and a few words.
+    /// Latest progress report of the latest attempt: percent and a message.
     pub progress: Option<(u8, String)>,
 }
 
 impl AttemptRecord {
-    /// So many of a job are kept, the latest ones.
+    /// How many of a job are kept: the latest ones.
     pub(super) const KEPT: usize = 100;
 }
 
-/// An entry of the ledger: one attempt that has ended.
+/// A row of the attempts table: one attempt that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptRecord {
     /// Number of the attempt.
@@ -70,15 +70,15 @@ pub struct AttemptRecord {
     pub started_at: Timestamp,
     /// How long it ran.
     pub duration: Duration,
-    /// Fuel burnt; `None` where it was not counted.
+    /// Fuel used; `None` if it was not counted.
     pub fuel: Option<u64>,
-    /// Peak memory in bytes; `None` where it is not known.
+    /// Peak memory in bytes; `None` if unknown.
     pub peak_memory: Option<u64>,
     /// The `.wasm` that ran.
     pub digest: Option<Digest>,
 }
 
-/// Where a line came from.
+/// The source of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSource {
     /// The `log` import.
@@ -99,7 +99,7 @@ impl LogSource {
         }
     }
 
-    /// The source a word names.
+    /// Parses the word in the table.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Log, Self::Stdout, Self::Stderr].into_iter().find(|source| source.as_str() == word)
     }
@@ -108,13 +108,13 @@ impl LogSource {
 /// One line that an attempt wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Number of the attempt; the store fills it in when it reads.
+    /// Number of the attempt. The store sets it on read.
     pub attempt: u32,
-    /// Fencing token of the attempt; the store fills it in when it reads.
+    /// Fencing token of the attempt. The store sets it on read.
     pub lease: i64,
     /// When it was written.
     pub time: Timestamp,
-    /// Where it came from.
+    /// Its source.
     pub source: LogSource,
     /// `debug`, `info`, `warn` or `error`; `None` for stdout and stderr.
     pub level: Option<&'static str>,
@@ -122,34 +122,44 @@ pub struct LogLine {
     pub message: String,
 }
 
-/// How many jobs stand in each state; a state without jobs is absent.
+/// The number of jobs in each state. A state without jobs is absent.
 pub type Counts = BTreeMap<Status, u64>;
 
+/// The status line: `pending: 5, running: 2, completed: 100, failed: 3, dead: 1`,
+/// and `cancelled` if there are any.
+pub fn summary(counts: &Counts) -> String {
+    let count = |status| counts.get(&status).copied().unwrap_or(0);
+    let shown = |status: &Status| *status != Status::Cancelled || count(*status) > 0;
+    let parts: Vec<String> =
+        Status::ALL.into_iter().filter(shown).map(|status| format!("{status}: {}", count(status))).collect();
+    parts.join(", ")
+}
+
 impl Daemon {
-    /// A daemon that has been silent for longer was killed, and nobody retired it.
+    /// A daemon that has been silent for longer was killed and never retired.
     pub(super) const FORGOTTEN: Duration = Duration::from_secs(86_400);
 }
 
-/// What a daemon tells about itself.
+/// A daemon's report about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Daemon {
-    /// Its name, as it stands in the `worker` column.
+    /// Its name in the `worker` column.
     pub worker: String,
     /// Process id.
     pub pid: u32,
     /// When it started.
     pub started_at: Timestamp,
-    /// When it wrote this; the store fills it in.
+    /// When it wrote this. The store sets it.
     pub seen_at: Timestamp,
     /// Attempts it can run at once.
     pub slots: u32,
     /// Attempts it was running.
     pub busy: u32,
-    /// The types it knows.
+    /// The plugins it knows.
     pub plugins: Vec<PluginReport>,
 }
 
-/// What a daemon tells about the plugin of one type.
+/// A daemon's report about the plugin of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginReport {
     /// The type.
@@ -158,12 +168,32 @@ pub struct PluginReport {
     pub file: String,
     /// `compiling`, `serving`, `broken` or `missing`.
     pub state: String,
-    /// SHA-256 of the version that serves, in hex.
+    /// SHA-256 of the serving version, in hex.
     pub digest: Option<String>,
-    /// Why the newest file does not load.
+    /// Why the newest file cannot be loaded.
     pub reason: Option<String>,
-    /// Since when it is in this state.
+    /// When it entered this state.
     pub since: Timestamp,
     /// Attempts that ran on it in this daemon.
     pub attempts: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_line_has_the_documented_form() {
+        let mut counts = Counts::from([
+            (Status::Pending, 5),
+            (Status::Running, 2),
+            (Status::Completed, 100),
+            (Status::Failed, 3),
+            (Status::Dead, 1),
+        ]);
+        assert_eq!(summary(&counts), "pending: 5, running: 2, completed: 100, failed: 3, dead: 1");
+        counts.insert(Status::Cancelled, 4);
+        assert_eq!(summary(&counts), "pending: 5, running: 2, completed: 100, failed: 3, dead: 1, cancelled: 4");
+        assert_eq!(summary(&Counts::new()), "pending: 0, running: 0, completed: 0, failed: 0, dead: 0");
+    }
 }

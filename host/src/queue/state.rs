@@ -1,19 +1,20 @@
-//! The states of a job and every move between them. Pure: no clock, no I/O.
+//! The state machine of a job. Pure: no clock, no I/O.
 
 use std::fmt;
 
-/// Where a job stands. The words are a contract: they are the `status` column of the table.
+/// The state of a job. The words are a contract: the `status` column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Waits for its time and a worker. Entered by enqueue, snooze, give back and retry by hand; left by claim and cancel.
+    /// Waits until it is due and a worker claims it. Entered by enqueue, snooze, give back and retry by hand.
     Pending,
-    /// Leased by a worker. A crash of that worker leaves it here until the lease expires and a daemon rescues it.
+    /// Leased by a worker. If that worker crashes, a daemon rescues the job.
     Running,
-    /// Has a result. Nothing leaves it but retention.
+    /// Has a result. Final; deleted after its retention.
     Completed,
     /// Waits for its next attempt; claimed like a pending job once its backoff is over.
     Failed,
-    /// The dead letter: attempts used up, declared fatal, or ended in an outcome of `dead_on`. Only a retry by hand leaves it.
+    /// Dead letter: its attempts are used up, its handler returned a fatal error, or `dead_on` names the outcome. Only a retry
+    /// by hand leaves it.
     Dead,
     /// Stopped on request. Only a retry by hand leaves it.
     Cancelled,
@@ -36,17 +37,17 @@ impl Status {
         }
     }
 
-    /// The status a word names.
+    /// Parses the word in the table.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether the job has ended. Exactly these carry `completed_at`.
+    /// Whether the job has ended. Exactly these have `completed_at`.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Dead | Self::Cancelled)
     }
 
-    /// Where `event` takes a job that stands here; `None` when the move is forbidden.
+    /// The state after `event`; `None` if the transition is forbidden.
     pub const fn after(self, event: Event) -> Option<Self> {
         match (self, event) {
             (Self::Pending | Self::Failed, Event::Claim) => Some(Self::Running),
@@ -67,24 +68,24 @@ impl fmt::Display for Status {
     }
 }
 
-/// What can happen to a job that exists.
+/// What can happen to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A worker takes it.
+    /// A worker leases it.
     Claim,
     /// Its handler returned a result.
     Complete,
-    /// An attempt failed and another one is due later. A lost lease is such a failure.
+    /// An attempt failed or was lost, and there will be another.
     FailForNow,
-    /// An attempt failed and no other follows.
+    /// An attempt failed, and it was the last.
     FailForGood,
     /// Its handler asked to be called again later.
     Snooze,
-    /// A worker that stops hands it back.
+    /// A worker that shuts down returns it.
     GiveBack,
-    /// Somebody stops it.
+    /// It is cancelled on request.
     Cancel,
-    /// Somebody wants it run again.
+    /// It is retried by hand.
     Retry,
 }
 
@@ -102,28 +103,28 @@ impl Event {
     ];
 }
 
-/// How one attempt ended, as the ledger records it. The words are a contract.
+/// How one attempt ended, as in the attempts table. The words are a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The handler returned a result.
     Completed,
-    /// The handler answered with an error, or what it returned could not be taken.
+    /// The handler returned an error or an invalid result.
     Failed,
-    /// The guest trapped: a panic, a stack overflow, an exception it did not catch.
+    /// The guest trapped: a panic, a stack overflow, an uncaught exception.
     Trapped,
     /// The attempt ran longer than its timeout.
     TimedOut,
     /// The attempt used up its fuel.
     OutOfFuel,
-    /// The attempt wanted more memory than it may have.
+    /// The attempt exceeded its memory limit.
     OutOfMemory,
     /// The job was cancelled while the attempt ran.
     Cancelled,
-    /// The worker stopped renewing its lease.
+    /// The worker died or stopped renewing its lease.
     Lost,
     /// The handler asked to be called again later.
     Snoozed,
-    /// The daemon stopped and handed the job back.
+    /// The daemon shut down and returned the job.
     GivenBack,
 }
 
@@ -142,7 +143,7 @@ impl Outcome {
         Self::GivenBack,
     ];
 
-    /// The word in the ledger.
+    /// The word in the attempts table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -158,12 +159,12 @@ impl Outcome {
         }
     }
 
-    /// The outcome a word names.
+    /// Parses the word in the attempts table.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == word)
     }
 
-    /// Whether the job failed by it, so that it counts as an attempt and `dead_on` may name it.
+    /// Whether it is a failure, which counts as an attempt and may be named by `dead_on`.
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Trapped | Self::TimedOut | Self::OutOfFuel | Self::OutOfMemory | Self::Lost)
     }
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_back() {
+    fn every_word_parses_back() {
         for status in Status::ALL {
             assert_eq!(Status::parse(status.as_str()), Some(status));
         }
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_worker_move_starts_from_running() {
+    fn every_transition_by_a_worker_starts_from_running() {
         use Event::*;
         for status in Status::ALL {
             for event in [Complete, FailForNow, FailForGood, Snooze, GiveBack] {

@@ -110,7 +110,7 @@ async fn listen(shared: &Shared) {
     if heard.is_empty() {
         return;
     }
-    if let Err(error) = shared.store.record(heard).await {
+    if let Err(error) = shared.store.save_progress(heard).await {
         tracing::warn!("log lines of running attempts are lost: {error}");
         shared.note(&error);
     }

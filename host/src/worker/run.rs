@@ -11,7 +11,7 @@ use super::machine::dispatch::Event;
 use super::machine::leases::Start;
 use super::pool::Shared;
 use super::{Handler, Rule, heartbeat, release};
-use crate::queue::{AttemptFailure, Claimed, Lease, NewJob, Next, Outcome, Receipt, Recorded, StoreError};
+use crate::queue::{AttemptFailure, AttemptWrite, Claimed, Lease, NewJob, Next, Outcome, Receipt, StoreError};
 use crate::sandbox::{self, Call, Limits, Tap};
 
 /// The longest pause between two tries to write down how an attempt ended.
@@ -89,13 +89,13 @@ async fn record(shared: &Shared, receipt: Receipt, mut verdict: Verdict, follow_
     let mut pause = Duration::from_millis(50);
     loop {
         match write(shared, receipt.clone(), verdict.clone(), follow_ups.clone()).await {
-            Ok(Recorded::Yes) => {
+            Ok(AttemptWrite::Done) => {
                 shared.store.ended(&receipt.lease);
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
                 shared.news.notify_waiters();
                 return;
             }
-            Ok(Recorded::LeaseLost) => {
+            Ok(AttemptWrite::LeaseLost) => {
                 shared.store.ended(&receipt.lease);
                 tracing::debug!("attempt {:?} ended too late: its lease no longer holds", receipt.lease);
                 return;
@@ -124,7 +124,7 @@ async fn write(
     receipt: Receipt,
     verdict: Verdict,
     follow_ups: Vec<NewJob>,
-) -> Result<Recorded, StoreError> {
+) -> Result<AttemptWrite, StoreError> {
     match verdict {
         Verdict::Complete(result) => {
             let work = !follow_ups.is_empty();

@@ -1,4 +1,4 @@
-//! Jobs that are not due yet stand in an index of their own, whoever added them.
+//! Deferred jobs: those that are not due have an index of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn count(foreign: &Connection, what: &str) -> i64 {
     foreign.query_row(&format!("SELECT count(*) FROM jobs WHERE {what}"), [], |row| row.get(0)).unwrap()
 }
 
-/// So many rows of type `work` with as many priorities, due in an hour.
+/// `count` rows of type `work`, each with its own priority, due in an hour.
 fn add_foreign(foreign: &Connection, rows: u32) {
     let insert = "INSERT INTO jobs (type, priority, scheduled_at)
                   WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) SELECT 'work', i, ?2 FROM n";
@@ -26,7 +26,7 @@ fn add_foreign(foreign: &Connection, rows: u32) {
 }
 
 #[tokio::test]
-async fn exactly_what_is_due_later_is_deferred() {
+async fn exactly_jobs_due_later_are_deferred() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -52,7 +52,7 @@ async fn exactly_what_is_due_later_is_deferred() {
 }
 
 #[tokio::test]
-async fn lists_counts_and_selections_know_both_kinds() {
+async fn lists_counts_and_selections_include_deferred_jobs() {
     let file = File::new();
     let store = file.store();
     let many = "INSERT INTO jobs (type, status, completed_at)
@@ -76,7 +76,7 @@ async fn lists_counts_and_selections_know_both_kinds() {
 }
 
 #[tokio::test]
-async fn what_foreign_programs_add_for_later_is_put_aside_where_there_is_much_of_it() {
+async fn many_foreign_jobs_due_later_are_deferred_by_a_claim() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -95,7 +95,7 @@ async fn what_foreign_programs_add_for_later_is_put_aside_where_there_is_much_of
 }
 
 #[tokio::test]
-async fn a_little_that_is_due_later_is_left_where_it_is() {
+async fn a_few_jobs_due_later_are_not_deferred() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -106,7 +106,7 @@ async fn a_little_that_is_due_later_is_left_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_comes_due_is_claimed_though_more_of_it_comes_at_once_than_one_claim_takes_out() {
+async fn more_jobs_come_due_at_once_than_one_claim_promotes() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -122,7 +122,7 @@ async fn what_comes_due_is_claimed_though_more_of_it_comes_at_once_than_one_clai
 }
 
 #[tokio::test]
-async fn a_queue_of_the_first_version_goes_on() {
+async fn a_queue_of_version_1_is_migrated() {
     const FIRST: &str = include_str!("../../../host/src/queue/sqlite/migrations/0001_queue.sql");
     let file = File::new();
     let foreign = file.foreign();

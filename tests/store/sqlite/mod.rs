@@ -1,9 +1,9 @@
-//! What only a queue in a SQLite file can get wrong.
+//! Tests that only concern the queue in a SQLite file.
 
-mod cleaning;
+mod cleanup;
+mod db_files;
 mod deferred;
 mod open;
-mod place;
 mod schema;
 mod sharing;
 mod workers;
@@ -37,7 +37,7 @@ impl File {
         Arc::new(SqliteStore::open(self.options(), OpenMode::Create).unwrap())
     }
 
-    /// A program that knows nothing of jobq.
+    /// A connection of another program.
     pub(crate) fn foreign(&self) -> Connection {
         Connection::open(self.path()).unwrap()
     }

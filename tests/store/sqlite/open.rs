@@ -1,4 +1,4 @@
-//! Opening a file: what is made, what is refused and with which words.
+//! Opening a file: what is created, what is refused and with which message.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn named(file: &File, table: &str) -> QueueOptions {
 }
 
 #[test]
-fn a_missing_file_or_table_is_told_apart_and_not_made() {
+fn a_missing_file_and_a_missing_table_have_different_errors() {
     let file = File::new();
     let error = refused(file.options(), OpenMode::Existing);
     assert!(matches!(error, OpenError::NoDatabase { .. }), "{error}");
@@ -34,7 +34,7 @@ fn a_missing_file_or_table_is_told_apart_and_not_made() {
 }
 
 #[test]
-fn paths_that_cannot_hold_a_database_are_refused() {
+fn invalid_paths_are_refused() {
     let file = File::new();
     let directory = file.path().parent().unwrap().to_owned();
     let error = refused(QueueOptions::new(directory.join("no/such/queue.db")), OpenMode::Create);
@@ -49,16 +49,16 @@ fn paths_that_cannot_hold_a_database_are_refused() {
     }
 }
 
-/// Root may write anywhere but where there is nothing to write to.
+/// `/proc`, because root may write in any ordinary directory.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_directory_that_takes_no_files_is_refused() {
+fn an_unwritable_directory_is_refused() {
     let error = refused(QueueOptions::new("/proc/queue.db"), OpenMode::Create);
     assert!(matches!(error, OpenError::ReadOnly { .. }), "{error}");
 }
 
 #[test]
-fn a_name_that_belongs_to_somebody_else_is_refused() {
+fn a_table_name_used_by_the_application_is_refused() {
     for object in ["CREATE TABLE jobs (a)", "CREATE TABLE JOBS (a)", "CREATE VIEW jobs AS SELECT 1"] {
         let file = File::new();
         file.foreign().execute_batch(object).unwrap();
@@ -71,7 +71,7 @@ fn a_name_that_belongs_to_somebody_else_is_refused() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_stays_as_it_is() {
+fn a_newer_schema_is_refused_and_left_unchanged() {
     let file = File::new();
     drop(file.store());
     file.foreign().execute("UPDATE jobq_queues SET version = 99", []).unwrap();
@@ -82,7 +82,7 @@ fn a_newer_schema_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_dropped_table_is_not_silently_made_again() {
+fn a_dropped_table_is_not_silently_recreated() {
     let file = File::new();
     drop(file.store());
     file.foreign().execute_batch("DROP TABLE jobs").unwrap();
@@ -91,7 +91,7 @@ fn a_dropped_table_is_not_silently_made_again() {
 }
 
 #[tokio::test]
-async fn queues_of_any_legal_name_share_a_file_and_nothing_else() {
+async fn queues_in_one_file_are_independent() {
     let file = File::new();
     file.foreign().execute_batch("CREATE TABLE customers (name)").unwrap();
     for name in ["jobs", "select", "_", "J0bs_2"] {
@@ -105,7 +105,7 @@ async fn queues_of_any_legal_name_share_a_file_and_nothing_else() {
 }
 
 #[test]
-fn many_that_open_at_once_all_succeed() {
+fn concurrent_opens_all_succeed() {
     let file = File::new();
     let barrier = Barrier::new(8);
     thread::scope(|scope| {
@@ -121,7 +121,7 @@ fn many_that_open_at_once_all_succeed() {
 }
 
 #[test]
-fn a_queue_that_another_is_just_making_is_not_taken_for_a_foreign_table() {
+fn a_queue_being_created_is_not_taken_for_a_foreign_table() {
     let file = File::new();
     let _kept = file.store();
     for round in 0..200 {
@@ -148,12 +148,12 @@ fn the_file_is_in_wal_mode() {
 }
 
 #[test]
-fn an_up_to_date_queue_opens_while_somebody_holds_the_lock() {
+fn an_up_to_date_queue_opens_without_the_write_lock() {
     let file = File::new();
     let _kept = file.store();
     let foreign = file.foreign();
     foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let impatient = QueueOptions { patience: Some(Duration::ZERO), ..file.options() };
+    let impatient = QueueOptions { busy_timeout: Some(Duration::ZERO), ..file.options() };
     assert!(SqliteStore::open(impatient.clone(), OpenMode::Create).is_ok());
     let other = QueueOptions { table: TableName::parse("other").unwrap(), ..impatient };
     let error = refused(other, OpenMode::Create);
@@ -161,7 +161,7 @@ fn an_up_to_date_queue_opens_while_somebody_holds_the_lock() {
 }
 
 #[tokio::test]
-async fn a_closed_store_has_written_everything_and_takes_no_more() {
+async fn a_closed_store_has_written_everything_and_refuses_calls() {
     let file = File::new();
     let store = file.store();
     let calls: Vec<_> = (0..20)

@@ -1,4 +1,4 @@
-//! The table as a contract with programs that know only SQL.
+//! The table as a contract with programs that use only SQL.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::File;
 use crate::store::{claim, is_since, line, receipt};
 
-/// Runs SQL as a foreign program would: with the `sqlite3` of the system, or else through a connection of its own.
+/// Runs SQL as a foreign program would: with the system's `sqlite3`, or through a separate connection.
 fn foreign_program(file: &File, sql: &str) {
     let mut tool = Command::new("sqlite3");
     tool.args(["-bail", "-cmd", ".timeout 5000"]).arg(file.path()).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -38,7 +38,7 @@ async fn an_insert_of_type_and_payload_is_a_complete_enqueue() {
 }
 
 #[test]
-fn foreign_programs_may_write_every_column_they_are_promised() {
+fn foreign_programs_may_write_every_documented_column() {
     let file = File::new();
     drop(file.store());
     foreign_program(
@@ -52,7 +52,7 @@ fn foreign_programs_may_write_every_column_they_are_promised() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused() {
+fn invalid_values_are_refused() {
     let file = File::new();
     drop(file.store());
     let foreign = file.foreign();
@@ -98,7 +98,7 @@ fn values_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn extreme_values_that_are_taken_poison_no_claim() {
+async fn extreme_values_do_not_break_claims() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -132,7 +132,7 @@ async fn extreme_values_that_are_taken_poison_no_claim() {
 }
 
 #[tokio::test]
-async fn a_job_whose_token_cannot_grow_is_set_aside_and_the_next_is_claimed() {
+async fn a_job_with_the_highest_token_is_cancelled_and_the_next_claimed() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -147,7 +147,7 @@ async fn a_job_whose_token_cannot_grow_is_set_aside_and_the_next_is_claimed() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_utf_8_reach_the_worker_as_an_error_and_readers_as_replacement() {
+async fn invalid_utf_8_is_an_error_for_the_worker_and_replaced_for_readers() {
     let file = File::new();
     let store = file.store();
     let insert = "INSERT INTO jobs (type, payload, error, scheduled_at)
@@ -160,7 +160,7 @@ async fn bytes_that_are_no_utf_8_reach_the_worker_as_an_error_and_readers_as_rep
 }
 
 #[tokio::test]
-async fn a_foreign_delete_takes_the_ledger_and_the_logs_along() {
+async fn a_foreign_delete_removes_attempts_and_logs() {
     let file = File::new();
     let store = file.store();
     store.enqueue(vec![crate::store::job("work"), crate::store::job("work")]).await.unwrap();
@@ -179,7 +179,7 @@ async fn a_foreign_delete_takes_the_ledger_and_the_logs_along() {
 }
 
 #[tokio::test]
-async fn a_running_job_without_an_end_of_its_lease_is_rescued() {
+async fn a_running_job_without_lease_until_is_rescued() {
     let file = File::new();
     let store = file.store();
     file.foreign().execute("INSERT INTO jobs (type, status) VALUES ('work', 'running')", []).unwrap();
@@ -188,7 +188,7 @@ async fn a_running_job_without_an_end_of_its_lease_is_rescued() {
 }
 
 #[tokio::test]
-async fn a_list_finds_what_is_rare_behind_many_newer_rows() {
+async fn a_list_finds_rare_jobs_among_many_newer_rows() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -216,7 +216,7 @@ async fn a_list_finds_what_is_rare_behind_many_newer_rows() {
 }
 
 #[test]
-fn a_key_is_unique_for_foreign_programs_too() {
+fn a_key_is_unique_for_foreign_programs() {
     let file = File::new();
     drop(file.store());
     let foreign = file.foreign();

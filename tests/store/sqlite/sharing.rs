@@ -11,7 +11,7 @@ use crate::home::eventually;
 use crate::store::{claim, job, receipt};
 
 #[tokio::test]
-async fn what_one_store_writes_the_other_claims() {
+async fn one_store_claims_what_another_wrote() {
     let file = File::new();
     let (one, two) = (file.store(), file.store());
     one.enqueue(vec![job("work")]).await.unwrap();
@@ -22,7 +22,7 @@ async fn what_one_store_writes_the_other_claims() {
 }
 
 #[tokio::test]
-async fn a_write_from_elsewhere_is_seen_once() {
+async fn a_foreign_write_is_noticed_once() {
     const PACE: Duration = Duration::from_millis(1);
     const NET: Duration = PACE;
     let file = File::new();
@@ -56,7 +56,7 @@ async fn two_stores_claim_every_job_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
+async fn writes_wait_for_a_foreign_lock_but_reads_do_not() {
     let file = File::new();
     let store = file.store();
     store.enqueue(vec![job("work")]).await.unwrap();
@@ -89,10 +89,11 @@ async fn writes_wait_for_a_foreign_lock_and_reads_do_not() {
 }
 
 #[tokio::test]
-async fn patience_ends_with_an_answer_and_without_a_trace() {
+async fn a_write_that_reaches_its_busy_timeout_writes_nothing() {
     let file = File::new();
     let store =
-        SqliteStore::open(QueueOptions { patience: Some(Duration::ZERO), ..file.options() }, OpenMode::Create).unwrap();
+        SqliteStore::open(QueueOptions { busy_timeout: Some(Duration::ZERO), ..file.options() }, OpenMode::Create)
+            .unwrap();
     let foreign = file.foreign();
     foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(matches!(store.enqueue(vec![job("work")]).await, Err(StoreError::Busy)));
@@ -102,7 +103,7 @@ async fn patience_ends_with_an_answer_and_without_a_trace() {
 }
 
 #[tokio::test]
-async fn a_reader_that_never_ends_blocks_nobody() {
+async fn a_long_read_transaction_blocks_no_writer() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
@@ -115,7 +116,7 @@ async fn a_reader_that_never_ends_blocks_nobody() {
     store.close().await;
 }
 
-/// They are written before they are visible; with `synchronous=FULL` the disk would be in between, for as long as it likes.
+/// Commits are visible only after they were written. With `synchronous=FULL`, the disk could delay them for any time.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn foreign_commits_are_noticed_without_polling() {
@@ -126,7 +127,7 @@ async fn foreign_commits_are_noticed_without_polling() {
     foreign.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0").unwrap();
     let mut seen = ChangeCursor::default();
     for size in (0..40).map(|round| round * 50) {
-        // Otherwise it might be found by the look that each who comes to wait is given, or by those that follow a change.
+        // Otherwise the looks that follow a new request or a change might find it.
         let change = loop {
             let mut change = Box::pin(store.change(seen, NEVER, NEVER));
             match timeout(Duration::from_millis(150), &mut change).await {
@@ -143,9 +144,9 @@ async fn foreign_commits_are_noticed_without_polling() {
     }
 }
 
-/// By a thread of its own: nobody calls the store any more.
+/// By the checkpoint thread: there are no further calls to the store.
 #[tokio::test]
-async fn what_has_piled_up_behind_a_long_reader_is_written_back() {
+async fn the_log_is_checkpointed_after_a_long_read_transaction() {
     let file = File::new();
     let store = file.store();
     let (reader, other) = (file.foreign(), file.foreign());

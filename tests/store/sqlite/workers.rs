@@ -1,19 +1,19 @@
-//! The files of workers beside the database: death is proved at once, and what did not start does not count.
+//! Worker files: a death is proved at once, and attempts that did not start don't count.
 //!
-//! A store that is dropped releases its locks as a process does that is killed; the daemon's tests kill real ones.
+//! A dropped store releases its locks like a killed process. The tests of the daemon kill real ones.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, QueueOptions, SqliteStore, TableName};
-use jobq::queue::{Claim, Claimed, Daemon, NewJob, Recorded, Rescued, Status, Store, Timestamp, WorkerName};
+use jobq::queue::{AttemptWrite, Claim, Claimed, Daemon, NewJob, Rescued, Status, Store, Timestamp, WorkerName};
 
 use super::File;
 use crate::store::{DAY, claim, job, policies, receipt};
 
 impl File {
-    /// What lies beside the database, apart from SQLite's own.
+    /// The files beside the database, without SQLite's own.
     fn beside(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path().parent().unwrap()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -47,7 +47,7 @@ fn report(worker: &str) -> Daemon {
 }
 
 #[tokio::test]
-async fn the_jobs_of_a_dead_worker_are_taken_back_whatever_their_lease() {
+async fn the_jobs_of_a_dead_worker_are_rescued_before_their_lease_expires() {
     let file = File::new();
     let (dying, living) = (file.store(), file.store());
     let jobs = working(&dying, "dying", 3).await;
@@ -73,7 +73,7 @@ async fn the_jobs_of_a_dead_worker_are_taken_back_whatever_their_lease() {
 }
 
 #[tokio::test]
-async fn a_dead_worker_that_held_much_is_cleared_away_batch_by_batch() {
+async fn a_dead_worker_with_many_jobs_is_rescued_in_batches() {
     let file = File::new();
     let (dying, living) = (file.store(), file.store());
     let jobs = working(&dying, "dying", 5).await;
@@ -88,7 +88,7 @@ async fn a_dead_worker_that_held_much_is_cleared_away_batch_by_batch() {
 }
 
 #[tokio::test]
-async fn of_two_that_find_a_worker_dead_one_takes_its_jobs_back() {
+async fn only_one_of_two_stores_rescues_a_dead_worker() {
     let file = File::new();
     let (dying, one, two) = (file.store(), file.store(), file.store());
     let jobs = working(&dying, "dying", 40).await;
@@ -113,9 +113,9 @@ async fn of_two_that_find_a_worker_dead_one_takes_its_jobs_back() {
 }
 
 #[tokio::test]
-async fn to_find_nothing_takes_no_lock_on_the_database() {
+async fn a_rescue_without_work_takes_no_write_lock() {
     let file = File::new();
-    let impatient = QueueOptions { patience: Some(Duration::ZERO), ..file.options() };
+    let impatient = QueueOptions { busy_timeout: Some(Duration::ZERO), ..file.options() };
     let store = SqliteStore::open(impatient, OpenMode::Create).unwrap();
     working(&store, "living", 1).await;
     let foreign = file.foreign();
@@ -125,7 +125,7 @@ async fn to_find_nothing_takes_no_lock_on_the_database() {
 }
 
 #[tokio::test]
-async fn whoever_signs_off_takes_its_file_away_unless_a_job_still_runs() {
+async fn retire_removes_the_worker_file_unless_a_job_is_running() {
     let file = File::new();
     let (leaving, living) = (file.store(), file.store());
     let name = WorkerName::new("leaving");
@@ -133,7 +133,7 @@ async fn whoever_signs_off_takes_its_file_away_unless_a_job_still_runs() {
     leaving.retire(&name).await.unwrap();
     assert_eq!(rescue(&living, 9).await, [], "its process has not ended");
     assert_eq!(file.beside().len(), 1);
-    assert_eq!(leaving.complete(receipt(&jobs[0]), "done".into(), vec![]).await.unwrap(), Recorded::Yes);
+    assert_eq!(leaving.complete(receipt(&jobs[0]), "done".into(), vec![]).await.unwrap(), AttemptWrite::Done);
     leaving.retire(&name).await.unwrap();
     assert_eq!(file.beside(), [""; 0]);
 
@@ -145,7 +145,7 @@ async fn whoever_signs_off_takes_its_file_away_unless_a_job_still_runs() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_closed_leaves_the_files_of_those_that_hold_jobs() {
+async fn close_keeps_the_files_of_workers_that_hold_jobs() {
     let file = File::new();
     let (closing, living) = (file.store(), file.store());
     working(&closing, "idle", 0).await;
@@ -157,7 +157,7 @@ async fn a_store_that_is_closed_leaves_the_files_of_those_that_hold_jobs() {
 }
 
 #[tokio::test]
-async fn a_file_that_a_crash_left_with_nothing_running_goes_at_the_next_look() {
+async fn the_file_of_a_crashed_idle_worker_is_removed() {
     let file = File::new();
     let (silent, told, living) = (file.store(), file.store(), file.store());
     working(&silent, "silent", 0).await;
@@ -170,7 +170,7 @@ async fn a_file_that_a_crash_left_with_nothing_running_goes_at_the_next_look() {
 }
 
 #[tokio::test]
-async fn a_file_of_another_boot_proves_nothing_and_goes_when_nothing_is_heard_of_its_worker() {
+async fn a_file_of_another_boot_proves_nothing_and_is_removed_once_its_worker_is_silent() {
     let file = File::new();
     let (elsewhere, living) = (file.store(), file.store());
     let jobs = working(&elsewhere, "elsewhere", 1).await;
@@ -196,7 +196,7 @@ async fn a_file_of_another_boot_proves_nothing_and_goes_when_nothing_is_heard_of
 }
 
 #[tokio::test]
-async fn queues_that_share_a_file_look_only_after_their_own_workers() {
+async fn a_queue_ignores_the_workers_of_other_queues_in_the_file() {
     let file = File::new();
     let mails = QueueOptions { table: TableName::parse("mails").unwrap(), ..file.options() };
     let mails = || SqliteStore::open(mails.clone(), OpenMode::Create).unwrap();
@@ -209,7 +209,7 @@ async fn queues_that_share_a_file_look_only_after_their_own_workers() {
 }
 
 #[tokio::test]
-async fn where_no_file_can_be_made_leases_do_the_work() {
+async fn without_a_worker_file_the_lease_expires() {
     let file = File::new();
     let (dying, living) = (file.store(), file.store());
     fs::create_dir(file.path().with_file_name("queue.db-jobq-jobs-dying")).unwrap();

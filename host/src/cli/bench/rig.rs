@@ -147,5 +147,5 @@ pub(super) fn store_options(home: &Path, durability: Durability) -> sqlite::Queu
         Durability::Normal => sqlite::Durability::Normal,
     };
     let database = home.join(DATABASE);
-    sqlite::QueueOptions { database, table: TableName::default(), durability, patience: None }
+    sqlite::QueueOptions { database, table: TableName::default(), durability, busy_timeout: None }
 }

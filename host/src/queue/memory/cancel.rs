@@ -1,15 +1,15 @@
-//! Somebody stops a job: pending, failed, running → cancelled.
+//! Cancel: pending, failed, running → cancelled.
 
 use super::table::Table;
 use crate::queue::{BulkResult, Cancelled, Event, Id, JobRef, Outcome, Status, Timestamp};
 
 impl Table {
-    /// pending, failed or running → cancelled. Ends a running attempt in the ledger.
+    /// pending, failed or running → cancelled. Ends a running attempt.
     pub fn cancel(&mut self, id: &Id, now: Timestamp) -> Cancelled {
         self.indexes.of_id(id).map_or(Cancelled::NotFound, |job| self.cancel_one(job, now))
     }
 
-    /// [`cancel`](Self::cancel) for every job of `jobs` that still stands in one of the states `from`.
+    /// [`cancel`](Self::cancel) for every job of `jobs` that is still in one of the states `from`.
     pub fn cancel_many(&mut self, jobs: &[JobRef], from: &[Status], now: Timestamp) -> BulkResult {
         let mut answer = BulkResult::default();
         for job in jobs {
@@ -28,7 +28,7 @@ impl Table {
         let Some(after) = status.after(Event::Cancel) else { return Cancelled::Forbidden(status) };
         self.change(job, |row| {
             if status == Status::Running {
-                row.close_without_receipt(Outcome::Cancelled, None, now);
+                row.end_attempt_without_receipt(Outcome::Cancelled, None, now);
             }
             row.job.status = after;
             row.job.completed_at = Some(now);

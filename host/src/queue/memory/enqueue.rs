@@ -1,14 +1,14 @@
-//! A job comes into being.
+//! Enqueue.
 
 use super::history::History;
 use super::table::{Row, Table};
 use crate::queue::{Enqueued, Id, Job, JobRef, Lease, NewJob, Status, StoreError, Timestamp};
 
 impl Table {
-    /// Adds jobs, all or none, and answers in their order.
+    /// Adds jobs, all or none. Results are in the same order.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] where an id is taken or a job may have no attempt.
+    /// [`StoreError::Refused`] if an id is taken or a job has a limit of zero attempts.
     pub fn enqueue(&mut self, jobs: Vec<NewJob>, now: Timestamp) -> Result<Vec<Enqueued>, StoreError> {
         let before = self.inserted;
         let added: Result<Vec<Enqueued>, StoreError> = jobs.into_iter().map(|job| self.add(job, now)).collect();
@@ -32,22 +32,22 @@ impl Table {
             return Ok(Enqueued::Held(holder.clone()));
         }
         if new.max_attempts == Some(0) {
-            return Err(StoreError::Refused("a job has at least one attempt".to_owned()));
+            return Err(StoreError::Refused("max_attempts must be at least 1".to_owned()));
         }
         let reference = JobRef::from_seq(self.inserted + 1);
-        if !self.indexes.name(&new.id, reference) {
-            return Err(StoreError::Refused(format!("a job with the id `{}` is there already", new.id)));
+        if !self.indexes.add_id(&new.id, reference) {
+            return Err(StoreError::Refused(format!("there is already a job with the id `{}`", new.id)));
         }
         self.inserted += 1;
-        let row = Row { job: fresh(new, reference, now), history: History::default() };
+        let row = Row { job: new_row(new, reference, now), history: History::default() };
         let id = row.job.id.clone();
-        self.indexes.enter(&row.job);
+        self.indexes.add(&row.job);
         self.rows.insert(reference, row);
         Ok(Enqueued::Added(id))
     }
 }
 
-fn fresh(new: NewJob, reference: JobRef, now: Timestamp) -> Job {
+fn new_row(new: NewJob, reference: JobRef, now: Timestamp) -> Job {
     let timeout = new.timeout_millis().map(|millis| std::time::Duration::from_millis(millis.unsigned_abs()));
     Job {
         reference,

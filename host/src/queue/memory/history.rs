@@ -1,11 +1,11 @@
-//! What the attempts of one job left: the ledger, the last 100 of them, and what they logged.
+//! The attempts of one job, the last 100, and their log lines.
 
 use std::time::Duration;
 
 use super::table::Row;
 use crate::queue::{AttemptRecord, LogLine, Outcome, Receipt, Timestamp};
 
-/// The ledger and the log of one job.
+/// The attempts and log lines of one job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) attempts: Vec<AttemptRecord>,
@@ -28,8 +28,8 @@ impl History {
 }
 
 impl Row {
-    /// Writes what a worker knows about the attempt that it ended `now`, its last log lines included.
-    pub(super) fn close(&mut self, receipt: Receipt, outcome: Outcome, error: Option<String>, now: Timestamp) {
+    /// Adds the attempt that a worker ends `now`, and its last log lines.
+    pub(super) fn end_attempt(&mut self, receipt: Receipt, outcome: Outcome, error: Option<String>, now: Timestamp) {
         let Receipt { lease, attempt, duration, fuel, peak_memory, digest, lines } = receipt;
         self.history.log(lease.token, attempt, lines);
         let (started_at, duration) = (now.before(duration), whole_millis(duration));
@@ -48,8 +48,8 @@ impl Row {
         });
     }
 
-    /// Writes that the running attempt ended `now`, of which nobody but the table knows.
-    pub(super) fn close_without_receipt(&mut self, outcome: Outcome, error: Option<String>, now: Timestamp) {
+    /// Adds the running attempt, which ends `now` without a receipt: its worker was lost or the job was cancelled.
+    pub(super) fn end_attempt_without_receipt(&mut self, outcome: Outcome, error: Option<String>, now: Timestamp) {
         let started_at = self.job.started_at.unwrap_or(now);
         self.history.add(AttemptRecord {
             attempt: self.job.attempts.saturating_add(1),
@@ -64,7 +64,7 @@ impl Row {
         });
     }
 
-    /// Makes the latest attempt again the one that the ledger knows.
+    /// Restores worker and start to before the attempt, which never started.
     pub(super) fn forget_attempt(&mut self) {
         self.job.worker = None;
         self.job.started_at = self.history.attempts.last().map(|entry| entry.started_at);

@@ -1,19 +1,19 @@
-//! Where each job is found: by its id, its key, and by its place among those that wait, run or have ended.
+//! Indexes of the table: by id, by key, and by position among the waiting, running and finished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::queue::{Id, Job, JobRef, Priority, Status, Timestamp};
 
-/// A waiting job's place in the order of claims: by priority, the highest first, then by time, then by insertion.
+/// The position of a waiting job in the order of claims: highest priority first, then by time, then by insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Spot {
+pub(super) struct ClaimPosition {
     inverse_priority: i32,
     pub(super) scheduled_at: Timestamp,
     pub(super) job: JobRef,
 }
 
-impl Spot {
-    /// Before every spot.
+impl ClaimPosition {
+    /// Before every position.
     pub(super) const FIRST: Self = Self {
         inverse_priority: i32::MIN,
         scheduled_at: Timestamp::from_millis(i64::MIN),
@@ -25,21 +25,21 @@ impl Spot {
         Self { inverse_priority: inverse(job.priority), scheduled_at: job.scheduled_at, job: job.reference }
     }
 
-    /// After every spot of this one's priority.
+    /// After every position of the same priority.
     pub(super) fn end_of_priority(self) -> Self {
         let (scheduled_at, job) = (Timestamp::from_millis(i64::MAX), JobRef::from_seq(i64::MAX));
         Self { scheduled_at, job, ..self }
     }
 }
 
-/// All of them. A job enters with the state it has then, and has to leave before it changes.
+/// All indexes. A job must be removed before it changes, and added again after.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Indexes {
     ids: BTreeMap<Id, JobRef>,
     /// The unfinished job that holds each key.
     keys: BTreeMap<String, JobRef>,
     /// By type.
-    pub(super) waiting: BTreeMap<String, BTreeSet<Spot>>,
+    pub(super) waiting: BTreeMap<String, BTreeSet<ClaimPosition>>,
     /// By the end of the lease.
     pub(super) running: BTreeSet<(Option<Timestamp>, JobRef)>,
     /// By state and the end of the job.
@@ -62,8 +62,8 @@ impl Indexes {
         self.keys.get(key).copied()
     }
 
-    /// Gives a job its id; `false` where another one has it.
-    pub(super) fn name(&mut self, id: &Id, job: JobRef) -> bool {
+    /// Adds the id of a job; `false` if another job has it.
+    pub(super) fn add_id(&mut self, id: &Id, job: JobRef) -> bool {
         let is_free = !self.ids.contains_key(id);
         if is_free {
             self.ids.insert(id.clone(), job);
@@ -71,15 +71,15 @@ impl Indexes {
         is_free
     }
 
-    pub(super) fn forget(&mut self, id: &Id) {
+    pub(super) fn remove_id(&mut self, id: &Id) {
         self.ids.remove(id);
     }
 
-    pub(super) fn enter(&mut self, job: &Job) {
+    pub(super) fn add(&mut self, job: &Job) {
         match job.status {
             Status::Pending | Status::Failed => match self.waiting.get_mut(job.job_type.as_str()) {
-                Some(waiting) => _ = waiting.insert(Spot::of(job)),
-                None => _ = self.waiting.insert(job.job_type.clone(), BTreeSet::from([Spot::of(job)])),
+                Some(waiting) => _ = waiting.insert(ClaimPosition::of(job)),
+                None => _ = self.waiting.insert(job.job_type.clone(), BTreeSet::from([ClaimPosition::of(job)])),
             },
             Status::Running => _ = self.running.insert((job.lease_until, job.reference)),
             Status::Completed | Status::Dead | Status::Cancelled => {
@@ -91,11 +91,11 @@ impl Indexes {
         }
     }
 
-    pub(super) fn leave(&mut self, job: &Job) {
+    pub(super) fn remove(&mut self, job: &Job) {
         match job.status {
             Status::Pending | Status::Failed => {
                 if let Some(waiting) = self.waiting.get_mut(job.job_type.as_str()) {
-                    waiting.remove(&Spot::of(job));
+                    waiting.remove(&ClaimPosition::of(job));
                 }
             }
             Status::Running => _ = self.running.remove(&(job.lease_until, job.reference)),

@@ -1,16 +1,16 @@
-//! A queue in memory, for tests of applications and of the worker: the same verbs and answers, gone with the process.
+//! A queue in memory, for tests of applications and of the worker. It behaves like the one in a file.
 //!
-//! [`Table`] is the queue as a value: no clock, no chance, no I/O, so that a simulation can drive it. [`MemoryStore`] puts it behind
-//! the [`Store`](crate::queue::Store) that everybody else uses.
+//! [`Table`] is the queue as a value, without clock, randomness or I/O, so that a simulation can drive it. [`MemoryStore`]
+//! implements [`Store`](crate::queue::Store) with it.
 
 mod cancel;
 mod claim;
 mod daemons;
-mod end;
+mod end_attempt;
 mod enqueue;
+mod heartbeat;
 mod history;
 mod indexes;
-mod lease;
 mod prune;
 mod read;
 mod rescue;
@@ -18,6 +18,6 @@ mod retry;
 mod store;
 mod table;
 
-pub use rescue::Gone;
+pub use rescue::LostAttempts;
 pub use store::MemoryStore;
 pub use table::Table;

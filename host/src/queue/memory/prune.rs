@@ -1,4 +1,4 @@
-//! Finished jobs that are old enough are deleted.
+//! Deletes finished jobs that are older than their retention.
 
 use super::table::Table;
 use crate::queue::{JobRef, Pruned, Retention, Selected, Status, Timestamp};
@@ -11,7 +11,7 @@ impl Table {
         Pruned { deleted: old.len(), more: old.len() == limit, ..Pruned::default() }
     }
 
-    /// What [`prune`](Self::prune) would delete, had it no limit.
+    /// The jobs that [`prune`](Self::prune) would delete without a limit.
     pub fn prunable(&self, retention: &Retention, now: Timestamp) -> Selected {
         self.selected(self.old(retention, now).collect())
     }

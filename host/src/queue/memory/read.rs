@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::time::Duration;
 
-use super::indexes::Spot;
+use super::indexes::ClaimPosition;
 use super::table::Table;
 use crate::queue::{Counts, Filter, Job, JobRef, Selected, Selection, Status, Timestamp};
 
@@ -35,7 +35,7 @@ impl Table {
     /// Whether a job of `job_type` waits that is due.
     pub fn has_due(&self, job_type: &str, now: Timestamp) -> bool {
         let Some(waiting) = self.indexes.waiting.get(job_type) else { return false };
-        let mut at = Spot::FIRST;
+        let mut at = ClaimPosition::FIRST;
         while let Some(spot) = waiting.range((Bound::Excluded(at), Bound::Unbounded)).next() {
             if spot.scheduled_at <= now {
                 return true;
@@ -61,7 +61,7 @@ impl Table {
 
     /// How many waiting jobs are not due and come due `within` this time.
     pub fn due_within(&self, within: Duration, now: Timestamp) -> u64 {
-        let is_due = |spot: &&Spot| spot.scheduled_at > now && spot.scheduled_at <= now.after(within);
+        let is_due = |spot: &&ClaimPosition| spot.scheduled_at > now && spot.scheduled_at <= now.after(within);
         self.indexes.waiting.values().flatten().filter(is_due).count() as u64
     }
 

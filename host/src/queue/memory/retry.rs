@@ -1,4 +1,4 @@
-//! Somebody wants a job run again: failed, dead, cancelled → pending.
+//! Retry by hand: failed, dead, cancelled → pending.
 
 use super::table::Table;
 use crate::queue::{BulkResult, Event, Id, JobRef, Retried, RetryPolicies, Status, Timestamp};
@@ -9,7 +9,7 @@ impl Table {
         self.indexes.of_id(id).map_or(Retried::NotFound, |job| self.retry_one(job, policies, now))
     }
 
-    /// [`retry`](Self::retry) for every job of `jobs` that still stands in one of the states `from`.
+    /// [`retry`](Self::retry) for every job of `jobs` that is still in one of the states `from`.
     pub fn retry_many(
         &mut self,
         jobs: &[JobRef],

@@ -1,4 +1,4 @@
-//! The table behind a lock and a clock.
+//! The table with a lock and a clock, as a [`Store`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,15 +7,16 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::daemons::Daemons;
-use super::{Gone, Table};
+use super::rescue::LostAttempts;
+use super::table::Table;
 use crate::queue::{
-    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
-    Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded, Rescued,
+    AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
+    Enqueued, Filter, Id, Job, JobRef, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Rescued,
     Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError, Timestamp,
     WorkerName,
 };
 
-/// A queue in memory, for tests of applications and of the worker. It is gone with the process.
+/// A queue in memory, for tests of applications and of the worker. It ends with the process.
 ///
 /// ```
 /// use jobq::queue::memory::MemoryStore;
@@ -39,7 +40,7 @@ pub struct MemoryStore {
 struct State {
     table: Table,
     daemons: Daemons,
-    standing: Option<ParkedClaim>,
+    parked: Option<ParkedClaim>,
     is_closed: bool,
 }
 
@@ -50,18 +51,18 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty queue that goes by the clock of this machine.
+    /// An empty queue that uses the clock of this machine.
     pub fn new() -> Self {
         Self::with_clock(Timestamp::now)
     }
 
-    /// An empty queue that goes by another clock.
+    /// An empty queue that uses another clock.
     pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         let changes = watch::Sender::new(ChangeCursor::default().next());
         Self { state: Mutex::default(), changes, clock: Box::new(clock) }
     }
 
-    /// Looks at the queue.
+    /// Reads the queue.
     fn look<T>(&self, look: impl FnOnce(&mut State, Timestamp) -> T) -> Result<T, StoreError> {
         let mut state = self.lock();
         if state.is_closed {
@@ -70,12 +71,12 @@ impl MemoryStore {
         Ok(look(&mut state, (self.clock)()))
     }
 
-    /// Changes the queue and tells so.
+    /// Changes the queue and notifies waiting calls.
     fn write<T>(&self, write: impl FnOnce(&mut State, Timestamp) -> T) -> Result<T, StoreError> {
         self.write_if(|_| true, write)
     }
 
-    /// Changes the queue and tells so where the answer says that there was something to change.
+    /// Changes the queue, and notifies waiting calls if the result says that something changed.
     fn write_if<T>(
         &self,
         changed: impl FnOnce(&T) -> bool,
@@ -96,8 +97,8 @@ impl MemoryStore {
 impl State {
     fn enqueue(&mut self, jobs: Vec<NewJob>, now: Timestamp) -> Result<Vec<Enqueued>, StoreError> {
         let added = self.table.enqueue(jobs, now)?;
-        if let Some((claim, answer)) = self.standing.take().and_then(|standing| standing.take()) {
-            // Whoever stopped waiting does not want to know.
+        if let Some((claim, answer)) = self.parked.take().and_then(|parked| parked.take()) {
+            // Receiver dropped.
             _ = answer.send(Ok(self.table.claim(&claim, now)));
         }
         Ok(added)
@@ -115,7 +116,7 @@ impl Store for MemoryStore {
     }
 
     fn park_claim(&self, claim: ParkedClaim) {
-        self.lock().standing = Some(claim);
+        self.lock().parked = Some(claim);
     }
 
     async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<StaleLease>, StoreError> {
@@ -126,8 +127,8 @@ impl Store for MemoryStore {
         self.look(|state, _| state.table.stale(&leases))
     }
 
-    async fn record(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
-        self.write(|state, _| state.table.record(progress))
+    async fn save_progress(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
+        self.write(|state, _| state.table.save_progress(progress))
     }
 
     async fn complete(
@@ -135,19 +136,19 @@ impl Store for MemoryStore {
         receipt: Receipt,
         result: String,
         follow_ups: Vec<NewJob>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<AttemptWrite, StoreError> {
         self.write(|state, now| state.table.complete(receipt, result, follow_ups, now))?
     }
 
-    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<Recorded, StoreError> {
+    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<AttemptWrite, StoreError> {
         self.write(|state, now| state.table.fail(receipt, failure, now))
     }
 
-    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError> {
+    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<AttemptWrite, StoreError> {
         self.write(|state, now| state.table.snooze(receipt, delay, now))
     }
 
-    async fn give_back(&self, receipt: Receipt) -> Result<Recorded, StoreError> {
+    async fn give_back(&self, receipt: Receipt) -> Result<AttemptWrite, StoreError> {
         self.write(|state, now| state.table.give_back(receipt, now))
     }
 
@@ -192,17 +193,17 @@ impl Store for MemoryStore {
         self.lock().daemons.ended(lease);
     }
 
-    /// No worker is ever proved dead here: whoever could look has died with it.
+    /// No worker is ever proved dead here: the queue dies with the process.
     async fn rescue(
         &self,
         policies: Arc<RetryPolicies>,
         max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
-        let gone = Gone { dead: &[], max_lease, limit };
+        let lost = LostAttempts { dead: &[], max_lease, limit };
         let changed = |rescued: &Vec<Rescued>| !rescued.is_empty();
         self.write_if(changed, |State { table, daemons, .. }, now| {
-            table.rescue(&policies, gone, |lease| daemons.may_have_started(lease), fastrand::f64, now)
+            table.rescue(&policies, lost, |lease| daemons.may_have_started(lease), fastrand::f64, now)
         })
     }
 

@@ -1,4 +1,4 @@
-//! The rows and what every verb does with one: find it, check a lease, move it.
+//! The rows, and what the verbs share: find a row, check its lease, change it.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use super::history::History;
 use super::indexes::Indexes;
 use crate::queue::{AttemptRecord, Id, Job, JobRef, Lease, LogLine, Resolved, Status};
 
-/// A queue as a value. Each verb of [`Store`](crate::queue::Store) is a method that is told what time it is.
+/// A queue as a value. Each verb of [`Store`](crate::queue::Store) is a method that takes the time.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub(super) rows: BTreeMap<JobRef, Row>,
     pub(super) indexes: Indexes,
-    /// How many jobs there have ever been: no place is handed out twice.
+    /// The number of jobs ever added. A row number is never reused.
     pub(super) inserted: i64,
 }
 
-/// A job with what its attempts left.
+/// A job with its attempts and log lines.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) job: Job,
@@ -54,7 +54,7 @@ impl Table {
         self.row(id).map_or(&[], |row| &row.history.attempts)
     }
 
-    /// What those attempts logged, in order.
+    /// Their log lines, in order.
     pub fn logs(&self, id: &Id) -> &[LogLine] {
         self.row(id).map_or(&[], |row| &row.history.lines)
     }
@@ -63,12 +63,12 @@ impl Table {
         self.rows.get(&self.indexes.of_id(id)?)
     }
 
-    /// The row of the attempt that this lease is for, where it holds.
+    /// The row of a lease, if the lease is valid.
     pub(super) fn held(&mut self, lease: &Lease) -> Option<&mut Row> {
         self.rows.get_mut(&lease.job).filter(|row| row.holds(lease) && row.job.status == Status::Running)
     }
 
-    /// Changes the row of the attempt that this lease is for. `false` where it does not hold.
+    /// Changes the row of a lease. `false` if the lease is stale.
     pub(super) fn change_held(&mut self, lease: &Lease, change: impl FnOnce(&mut Row)) -> bool {
         let holds = self.held(lease).is_some();
         if holds {
@@ -77,25 +77,25 @@ impl Table {
         holds
     }
 
-    /// Changes a row and keeps the indexes true to it.
+    /// Changes a row and updates the indexes.
     pub(super) fn change<T>(&mut self, job: JobRef, change: impl FnOnce(&mut Row) -> T) -> Option<T> {
         let row = self.rows.get_mut(&job)?;
-        self.indexes.leave(&row.job);
+        self.indexes.remove(&row.job);
         let answer = change(row);
-        self.indexes.enter(&row.job);
+        self.indexes.add(&row.job);
         Some(answer)
     }
 
     pub(super) fn delete(&mut self, job: JobRef) {
         if let Some(row) = self.rows.remove(&job) {
-            self.indexes.leave(&row.job);
-            self.indexes.forget(&row.job.id);
+            self.indexes.remove(&row.job);
+            self.indexes.remove_id(&row.job.id);
         }
     }
 }
 
 impl Row {
-    /// Whether the latest lease is this one.
+    /// Whether this is the latest lease.
     pub(super) fn holds(&self, lease: &Lease) -> bool {
         self.job.lease == lease.token && self.job.worker.as_deref() == Some(lease.worker.as_str())
     }

@@ -1,4 +1,4 @@
-//! Which jobs a verb for many takes: their places, read from the index of their state in one snapshot.
+//! Which jobs a bulk verb takes: their rows, read from the index of each state in one snapshot.
 
 use rusqlite::{Result, params};
 
@@ -6,7 +6,7 @@ use super::row;
 use super::session::Session;
 use crate::queue::{JobRef, Selected, Selection, Status};
 
-/// The age is asked last: where it is not, the rest of the row need not be read.
+/// The age comes last: without it, SQLite need not read the row.
 const RUNNING: &str = r#"
 SELECT seq FROM "jobs" INDEXED BY "jobs__lease"
 WHERE status = 'running' AND ?1 = 'running' AND (?2 IS NULL OR type = ?2) AND (?3 IS NULL OR created_at <= ?3)
@@ -32,7 +32,7 @@ const ID: &str = r#"SELECT id FROM "jobs" WHERE seq = ?1"#;
 
 pub(super) fn select(db: &Session<'_>, selection: &Selection) -> Result<Selected> {
     let by_age = selection.older_than.map(|age| db.now().before(age).as_millis());
-    // `before` leaves its own instant out.
+    // `before` is exclusive.
     let by_instant = selection.before.map(|instant| instant.as_millis().saturating_sub(1));
     let horizon = by_age.into_iter().chain(by_instant).min();
     let mut jobs: Vec<JobRef> = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn with_first_ids(db: &Session<'_>, jobs: Vec<JobRef>) -> Result<Sele
     Ok(Selected { jobs, first })
 }
 
-/// One statement for each index that a job of this state can stand in.
+/// One statement for each index that has jobs of this state.
 const fn of_state(status: Status) -> &'static [&'static str] {
     match status {
         Status::Running => &[RUNNING],

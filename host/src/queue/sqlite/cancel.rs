@@ -1,15 +1,15 @@
-//! Somebody stops a job: pending, failed, running → cancelled.
+//! Cancel: pending, failed, running → cancelled.
 
 use rusqlite::{Result, Row, params};
 
-use super::ledger::{self, Entry};
+use super::attempts::{self, NewAttempt};
 use super::row;
 use super::session::Session;
 use crate::queue::{BulkResult, Cancelled, Event, Id, JobRef, Outcome, Status, Timestamp};
 
 const FIND: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE id = ?1"#;
 
-const FIND_PLACE: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE seq = ?1"#;
+const FIND_BY_SEQ: &str = r#"SELECT seq, lease, status, attempts, started_at FROM "jobs" WHERE seq = ?1"#;
 
 const CANCEL: &str = r#"UPDATE "jobs" SET status = 'cancelled', completed_at = ?2, lease_until = NULL WHERE seq = ?1"#;
 
@@ -23,7 +23,7 @@ pub(super) fn cancel(db: &Session<'_>, id: &Id) -> Result<Cancelled> {
 pub(super) fn cancel_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status]) -> Result<BulkResult> {
     let mut answer = BulkResult::default();
     for job in jobs {
-        let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
+        let found = db.first(FIND_BY_SEQ, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.cancel(db)).transpose()? {
             Some(Cancelled::From(_)) => answer.moved += 1,
             Some(Cancelled::Forbidden(_) | Cancelled::NotFound) | None => answer.gone += 1,
@@ -32,7 +32,7 @@ pub(super) fn cancel_many(db: &Session<'_>, jobs: &[JobRef], from: &[Status]) ->
     Ok(answer)
 }
 
-/// What of a job decides whether it can be stopped.
+/// The columns that decide whether a job can be cancelled.
 struct Found {
     job: JobRef,
     token: i64,
@@ -52,7 +52,7 @@ impl Found {
         })
     }
 
-    /// A running attempt ends here: its worker finds the lease stale and has nothing more to write.
+    /// Ends a running attempt too. Its worker then finds the lease stale.
     fn cancel(self, db: &Session<'_>) -> Result<Cancelled> {
         if self.status.after(Event::Cancel).is_none() {
             return Ok(Cancelled::Forbidden(self.status));
@@ -61,9 +61,9 @@ impl Found {
         db.execute(CANCEL, params![self.job.seq(), now.as_millis()])?;
         if self.status == Status::Running {
             let started_at = self.started_at.unwrap_or(now);
-            let entry =
-                Entry::without_receipt(self.job, self.token, self.attempts, Outcome::Cancelled, started_at, now);
-            ledger::add(db, &entry)?;
+            let (job, token) = (self.job, self.token);
+            let attempt = NewAttempt::without_receipt(job, token, self.attempts, Outcome::Cancelled, started_at, now);
+            attempts::add(db, &attempt)?;
         }
         Ok(Cancelled::From(self.status))
     }

@@ -1,11 +1,11 @@
-//! A worker takes due jobs: pending, failed → running.
+//! Claim: pending, failed → running.
 //!
-//! The index leads with type and priority, and within them follows time, so that the walk stops at the first job that is not
-//! due and never meets one of another type. A [`Line`] walks one type; the front of all lines is claimed, job by job.
+//! The index is by type, priority and time, so that a scan stops at the first job that is not due and never reads one of
+//! another type. A [`TypeScan`] reads one type; the claim merges the scans and leases the first job of all, one by one.
 //!
-//! Jobs that are not due are `deferred` and stand in an index of their own, by time: whoever makes one that is due later puts it
-//! there, and a claim first takes out what has come due. What a foreign program adds for later stands in the way, once for each
-//! priority; where that is often, a claim puts those that it met aside.
+//! Jobs that are not due are `deferred` and have an index of their own, by time. A claim first promotes those that are due
+//! now. A foreign program can't defer what it adds for later, so a scan meets such jobs, at most one for each priority. If a
+//! scan meets many, the claim defers them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,96 +16,96 @@ use super::row;
 use super::session::Session;
 use crate::queue::{Claim, Claimed, Claims, JobRef, Lease, Timestamp, Want};
 
-/// The first of those with the next lower priority.
+/// The first job with the next lower priority.
 const NEXT_PRIORITY: &str = r#"
 SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
 WHERE status IN ('pending', 'failed') AND deferred = 0 AND type = ?1 AND priority < ?2
 ORDER BY priority DESC, scheduled_at, seq LIMIT 1"#;
 
-/// The first ones of a priority.
+/// The first jobs of a priority.
 const OF_PRIORITY: &str = r#"
 SELECT priority, scheduled_at, seq FROM "jobs" INDEXED BY "jobs__claim"
 WHERE status IN ('pending', 'failed') AND deferred = 0 AND type = ?1 AND priority = ?2
 ORDER BY scheduled_at, seq LIMIT ?3"#;
 
-/// Deferred ones that have come due.
-const COME_DUE: &str = r#"
+/// Deferred jobs that are due.
+const DEFERRED_DUE: &str = r#"
 SELECT seq FROM "jobs" INDEXED BY "jobs__deferred"
 WHERE status IN ('pending', 'failed') AND deferred = 1 AND type = ?1 AND scheduled_at <= ?2
 ORDER BY scheduled_at, seq LIMIT ?3"#;
 
-/// When the first deferred one is due.
+/// When the first deferred job is due.
 const NEXT_DEFERRED: &str = r#"
 SELECT scheduled_at FROM "jobs" INDEXED BY "jobs__deferred"
 WHERE status IN ('pending', 'failed') AND deferred = 1 AND type = ?1
 ORDER BY scheduled_at LIMIT 1"#;
 
-/// The record keeps its size, and is written over in its place.
-const DEFER: &str = r#"UPDATE "jobs" SET deferred = ?2 WHERE seq = ?1 AND status IN ('pending', 'failed')"#;
+/// The row keeps its size, so SQLite overwrites it in place.
+const SET_DEFERRED: &str = r#"UPDATE "jobs" SET deferred = ?2 WHERE seq = ?1 AND status IN ('pending', 'failed')"#;
 
-/// So many jobs are taken out of the deferred ones or put there by a claim at the most, those that are due first before the others:
-/// some milliseconds. Where more come due at once, the order of claims holds among those that were taken out.
-const MOST_MOVED: usize = 1000;
+/// The most jobs that one claim promotes or defers, earliest first: some milliseconds. If more are due at once, the order of
+/// claims holds among those promoted.
+const MAX_MOVED: usize = 1000;
 
-/// So many priorities with jobs that are not due may stand in the way of a type.
+/// A claim defers jobs that are not due if the scan of a type meets more than this.
 const TOLERATED: usize = 16;
 
 const READ: &str = r#"
 SELECT lease, id, payload, attempts, max_attempts, timeout_ms FROM "jobs"
 WHERE seq = ?1 AND lease < 9223372036854775807"#;
 
-/// Not with RETURNING, which buffers in a temporary table and costs more than reading first.
+/// Without RETURNING, which buffers in a temporary table and costs more than a read before.
 const LEASE: &str = r#"
 UPDATE "jobs"
 SET status = 'running', lease = ?2, lease_until = ?3, worker = ?4, started_at = ?5,
     progress_percent = NULL, progress_message = NULL
 WHERE seq = ?1 AND status IN ('pending', 'failed')"#;
 
-/// For a row to which somebody gave the last lease there is: no worker could ever be told from another.
-const BURY: &str = r#"
+/// For a row that a foreign program gave the highest token: no later lease could be told from it.
+const CANCEL_EXHAUSTED: &str = r#"
 UPDATE "jobs"
 SET status = 'cancelled', completed_at = ?2, error = 'its fencing token cannot grow any further'
 WHERE seq = ?1 AND status IN ('pending', 'failed') AND lease = 9223372036854775807"#;
 
 pub(super) fn claim(db: &Session<'_>, claim: &Claim) -> Result<Claims> {
-    take_out_what_is_due(db, claim)?;
-    let mut lines = open_lines(db, claim)?;
+    promote_due(db, claim)?;
+    let mut scans = open_scans(db, claim)?;
     let mut free = claim.slots;
     let mut jobs = Vec::new();
-    while let Some(line) = next_line(&mut lines, free) {
-        jobs.extend(line.lease_front(db, claim, &mut free)?);
+    while let Some(scan) = next_scan(&mut scans, free) {
+        jobs.extend(scan.lease_first(db, claim, &mut free)?);
     }
-    put_aside(db, &lines)?;
-    Ok(Claims { jobs, next_due: next_due(db, &lines) })
+    defer_not_due(db, &scans)?;
+    Ok(Claims { jobs, next_due: next_due(db, &scans) })
 }
 
-/// The answer where nothing is due and nothing stands in the way.
+/// The result if nothing is due and nothing is to be promoted or deferred.
 pub(super) fn look(db: &Session<'_>, claim: &Claim) -> Result<Option<Claims>> {
-    let mut lines = open_lines(db, claim)?;
-    let has_come_due = lines.iter().any(|line| line.next_due.is_some_and(|instant| instant <= db.now()));
-    let is_in_the_way = lines.iter().any(|line| line.not_due.len() > TOLERATED);
-    let is_due = has_come_due || next_line(&mut lines, claim.slots).is_some();
-    Ok((!is_due && !is_in_the_way).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &lines) }))
+    let mut scans = open_scans(db, claim)?;
+    let is_deferred_due = scans.iter().any(|scan| scan.next_due.is_some_and(|instant| instant <= db.now()));
+    let are_many_not_due = scans.iter().any(|scan| scan.not_due.len() > TOLERATED);
+    let is_due = is_deferred_due || next_scan(&mut scans, claim.slots).is_some();
+    Ok((!is_due && !are_many_not_due).then(|| Claims { jobs: Vec::new(), next_due: next_due(db, &scans) }))
 }
 
-/// Makes deferred jobs of the wanted types that have come due ready to be claimed.
-fn take_out_what_is_due(db: &Session<'_>, claim: &Claim) -> Result<()> {
+/// Makes deferred jobs of the wanted types that are due now ready to be claimed.
+fn promote_due(db: &Session<'_>, claim: &Claim) -> Result<()> {
     let wanted: Vec<&Want> = wanted(claim).collect();
-    let most = MOST_MOVED.div_ceil(wanted.len().max(1));
+    let most = MAX_MOVED.div_ceil(wanted.len().max(1));
     for want in wanted {
         let (name, now, most) = (want.job_type.as_str(), db.now().as_millis(), i64::try_from(most).unwrap_or(i64::MAX));
-        for seq in db.all(COME_DUE, params![name, now, most], |row| row.get::<_, i64>(0))? {
-            db.execute(DEFER, (seq, false))?;
+        for seq in db.all(DEFERRED_DUE, params![name, now, most], |row| row.get::<_, i64>(0))? {
+            db.execute(SET_DEFERRED, (seq, false))?;
         }
     }
     Ok(())
 }
 
-/// Defers jobs that a claim has met although they are not due, where there are many.
-fn put_aside(db: &Session<'_>, lines: &[Line]) -> Result<()> {
-    let crowded = lines.iter().filter(|line| line.not_due.len() > TOLERATED);
-    for seq in crowded.flat_map(|line| &line.not_due).take(MOST_MOVED) {
-        db.execute(DEFER, (*seq, true))?;
+/// Defers the jobs that a scan met although they are not due, if there are many.
+fn defer_not_due(db: &Session<'_>, scans: &[TypeScan]) -> Result<()> {
+    let many = scans.iter().filter(|scan| scan.not_due.len() > TOLERATED);
+    for seq in many.flat_map(|scan| &scan.not_due).take(MAX_MOVED) {
+        db.execute(SET_DEFERRED, (*seq, true))?;
     }
     Ok(())
 }
@@ -114,30 +114,30 @@ fn wanted(claim: &Claim) -> impl Iterator<Item = &Want> {
     claim.wants.iter().filter(|want| want.is_open(claim.slots))
 }
 
-fn open_lines(db: &Session<'_>, claim: &Claim) -> Result<Vec<Line>> {
-    wanted(claim).map(|want| Line::open(db, want.clone(), claim.slots)).collect()
+fn open_scans(db: &Session<'_>, claim: &Claim) -> Result<Vec<TypeScan>> {
+    wanted(claim).map(|want| TypeScan::open(db, want.clone(), claim.slots)).collect()
 }
 
-/// The line whose front comes next, of those that may take it beside so many free slots.
-fn next_line(lines: &mut [Line], free: usize) -> Option<&mut Line> {
-    let open = lines.iter_mut().filter(|line| line.want.is_open(free) && line.front().is_some());
-    open.min_by_key(|line| line.front())
+/// The scan whose first job comes next, among the types that may take one with this many free slots.
+fn next_scan(scans: &mut [TypeScan], free: usize) -> Option<&mut TypeScan> {
+    let open = scans.iter_mut().filter(|scan| scan.want.is_open(free) && scan.first().is_some());
+    open.min_by_key(|scan| scan.first())
 }
 
-fn next_due(db: &Session<'_>, lines: &[Line]) -> Option<Duration> {
-    let walked = lines.iter().filter(|line| line.is_walked);
-    walked.filter_map(|line| line.next_due).min().map(|instant| instant.since(db.now()))
+fn next_due(db: &Session<'_>, scans: &[TypeScan]) -> Option<Duration> {
+    let exhausted = scans.iter().filter(|scan| scan.is_exhausted);
+    exhausted.filter_map(|scan| scan.next_due).min().map(|instant| instant.since(db.now()))
 }
 
-/// A waiting job's place in the order of claims: by priority, the highest first, then by time, then by insertion.
+/// The position of a waiting job in the order of claims: highest priority first, then by time, then by insertion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Spot {
+struct ClaimPosition {
     inverse_priority: i64,
     scheduled_at: Timestamp,
     seq: i64,
 }
 
-impl Spot {
+impl ClaimPosition {
     fn read(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
             inverse_priority: -row.get::<_, i64>(0)?,
@@ -147,30 +147,30 @@ impl Spot {
     }
 }
 
-/// The due jobs of one wanted type, in order, read as far as they are needed.
-struct Line {
-    /// What of it may still be taken.
+/// Reads the due jobs of one wanted type in order, no further than needed.
+struct TypeScan {
+    /// How many may still be taken.
     want: Want,
-    ready: VecDeque<Spot>,
-    /// How many were read the last time; doubles, so that little is read in vain.
+    ready: VecDeque<ClaimPosition>,
+    /// How many were read last. Doubles, so that little is read in vain.
     stride: usize,
-    /// The priority that is being walked; all higher ones are done.
+    /// The priority being read. All higher ones are done.
     priority: i64,
-    /// Whether `priority` may have more than was read.
+    /// Whether `priority` may have more jobs.
     open: bool,
-    /// The earliest that is deferred, or was met and is not due.
+    /// When the earliest job that is not due, deferred or met, will be due.
     next_due: Option<Timestamp>,
-    /// Those that were met although they are not due, as many as may be put aside.
+    /// Jobs that were met although they are not due, up to `MAX_MOVED`.
     not_due: Vec<i64>,
-    /// Whether everything that is due has been met.
-    is_walked: bool,
+    /// Whether every due job has been read.
+    is_exhausted: bool,
 }
 
-impl Line {
+impl TypeScan {
     fn open(db: &Session<'_>, want: Want, free: usize) -> Result<Self> {
         let above_all = i64::from(i16::MAX) + 1;
         let next_due = db.first(NEXT_DEFERRED, [want.job_type.as_str()], |row| row::instant(row, 0))?;
-        let mut line = Self {
+        let mut scan = Self {
             want,
             ready: VecDeque::new(),
             stride: 1,
@@ -178,23 +178,23 @@ impl Line {
             open: false,
             next_due,
             not_due: Vec::new(),
-            is_walked: false,
+            is_exhausted: false,
         };
-        line.read_on(db, free)?;
-        Ok(line)
+        scan.read_on(db, free)?;
+        Ok(scan)
     }
 
-    fn front(&self) -> Option<Spot> {
+    fn first(&self) -> Option<ClaimPosition> {
         self.ready.front().copied()
     }
 
-    /// Leases the job in front; `None` where it cannot be leased and never will.
-    fn lease_front(&mut self, db: &Session<'_>, claim: &Claim, free: &mut usize) -> Result<Option<Claimed>> {
-        let Some(spot) = self.ready.pop_front() else { return Ok(None) };
-        let job = lease(db, claim, &self.want, spot.seq)?;
+    /// Leases the first job; `None` if it can never be leased.
+    fn lease_first(&mut self, db: &Session<'_>, claim: &Claim, free: &mut usize) -> Result<Option<Claimed>> {
+        let Some(first) = self.ready.pop_front() else { return Ok(None) };
+        let job = lease(db, claim, &self.want, first.seq)?;
         match job {
             Some(_) => self.want.take_one(free),
-            None => _ = db.execute(BURY, params![spot.seq, db.now().as_millis()])?,
+            None => _ = db.execute(CANCEL_EXHAUSTED, params![first.seq, db.now().as_millis()])?,
         }
         let wants_more = self.want.slots > 0 || self.want.ahead > 0;
         if wants_more && self.ready.is_empty() {
@@ -203,31 +203,31 @@ impl Line {
         Ok(job)
     }
 
-    /// Finds the next that are due. What was ready before is leased by now and out of the index.
+    /// Reads the next due jobs. Those read before are leased by now, and out of the index.
     fn read_on(&mut self, db: &Session<'_>, free: usize) -> Result<()> {
         while self.ready.is_empty() {
             let job_type = self.want.job_type.as_str();
-            let spots = if self.open {
+            let found = if self.open {
                 self.stride = (self.stride * 2).min(self.want.most(free)).max(1);
                 let limit = i64::try_from(self.stride).unwrap_or(i64::MAX);
-                db.all(OF_PRIORITY, params![job_type, self.priority, limit], Spot::read)?
+                db.all(OF_PRIORITY, params![job_type, self.priority, limit], ClaimPosition::read)?
             } else {
                 self.stride = 1;
-                db.all(NEXT_PRIORITY, params![job_type, self.priority], Spot::read)?
+                db.all(NEXT_PRIORITY, params![job_type, self.priority], ClaimPosition::read)?
             };
-            if spots.is_empty() && !self.open {
-                self.is_walked = true;
+            if found.is_empty() && !self.open {
+                self.is_exhausted = true;
                 return Ok(());
             }
-            self.open = spots.len() == self.stride;
-            for spot in spots {
-                self.priority = -spot.inverse_priority;
-                if spot.scheduled_at <= db.now() {
-                    self.ready.push_back(spot);
+            self.open = found.len() == self.stride;
+            for job in found {
+                self.priority = -job.inverse_priority;
+                if job.scheduled_at <= db.now() {
+                    self.ready.push_back(job);
                 } else {
-                    self.next_due = Some(self.next_due.map_or(spot.scheduled_at, |known| known.min(spot.scheduled_at)));
-                    if self.not_due.len() < MOST_MOVED {
-                        self.not_due.push(spot.seq);
+                    self.next_due = Some(self.next_due.map_or(job.scheduled_at, |known| known.min(job.scheduled_at)));
+                    if self.not_due.len() < MAX_MOVED {
+                        self.not_due.push(job.seq);
                     }
                     self.open = false;
                     break;

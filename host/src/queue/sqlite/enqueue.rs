@@ -1,4 +1,4 @@
-//! A job comes into being.
+//! Enqueue.
 
 use rusqlite::{Result, params};
 
@@ -6,7 +6,7 @@ use super::row;
 use super::session::Session;
 use crate::queue::{Enqueued, Id, Key, NewJob};
 
-/// Does nothing when the key is held.
+/// Inserts nothing if an unfinished job holds the key.
 const INSERT: &str = r#"
 INSERT INTO "jobs" (id, type, payload, priority, max_attempts, timeout_ms, scheduled_at, created_at, unique_key, deferred)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7 > ?8)

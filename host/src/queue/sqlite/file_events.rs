@@ -1,6 +1,6 @@
-//! Tells that somebody writes to the log, or moves or deletes one of the database's files, by inotify.
+//! Watches by inotify for writes to the write-ahead log, and for database files that are moved or deleted.
 //!
-//! Watches names, opens none of the files: see `open`. Writes that nobody has asked about lie with the kernel as one event.
+//! Opens none of the files: see `open`. The kernel merges writes that nobody has read yet into one event.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,29 +9,29 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::db_files::FilePlace;
+use super::db_files::DbFiles;
 
-/// What happens to a file that is moved, deleted or replaced.
+/// The events of a file that is moved, deleted or replaced.
 const LOSS: WatchFlags = WatchFlags::ATTRIB.union(WatchFlags::MOVE_SELF).union(WatchFlags::DELETE_SELF);
 
 /// A watch on the files of one database.
 pub(super) struct FileEvents(OwnedFd);
 
 impl FileEvents {
-    pub(super) fn of(place: &FilePlace) -> io::Result<Self> {
+    pub(super) fn of(files: &DbFiles) -> io::Result<Self> {
         let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        inotify::add_watch(&events, place.log(), LOSS | WatchFlags::MODIFY)?;
-        inotify::add_watch(&events, place.index(), LOSS)?;
-        inotify::add_watch(&events, place.database(), LOSS)?;
+        inotify::add_watch(&events, files.log(), LOSS | WatchFlags::MODIFY)?;
+        inotify::add_watch(&events, files.index(), LOSS)?;
+        inotify::add_watch(&events, files.database(), LOSS)?;
         Ok(Self(events))
     }
 
-    /// Readable when something has happened.
+    /// Readable when there is an event.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Whether anything has happened since the last call.
+    /// Whether there were events since the last call.
     pub(super) fn drain(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 1024];
         let mut events = Reader::new(&self.0, &mut buffer);

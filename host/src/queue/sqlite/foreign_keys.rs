@@ -1,6 +1,6 @@
-//! Tables of the application that refer to jobs by a foreign key which forbids their deletion.
+//! Tables of the application with a foreign key that forbids the deletion of jobs.
 //!
-//! They are asked before a job is deleted: a deferred key would fail the commit, and with it everything beside the deletion.
+//! They are checked before a job is deleted: a deferred key would fail the commit, and every other command in it.
 
 use rusqlite::{OptionalExtension, Result};
 
@@ -9,19 +9,19 @@ use crate::queue::JobRef;
 
 const ARE_ENFORCED: &str = "PRAGMA foreign_keys";
 
-/// A key of several columns has several rows, one after the other.
+/// One row for each column of a key; the rows of a key are adjacent.
 const FOREIGN_KEYS: &str = r#"
 SELECT child.name, fk.id, fk."from", coalesce(fk."to", 'seq')
 FROM sqlite_schema AS child, pragma_foreign_key_list(child.name) AS fk
 WHERE child.type = 'table' AND fk."table" = ?1 COLLATE NOCASE AND fk.on_delete IN ('NO ACTION', 'RESTRICT')"#;
 
-/// All of them.
+/// All such tables.
 pub(super) struct Referrers(Vec<Referrer>);
 
 struct Referrer {
     table: String,
     key: i64,
-    /// Which column of theirs is which of the job's.
+    /// Pairs: a column of this table, a column of the jobs table.
     columns: Vec<(String, String)>,
 }
 
@@ -45,8 +45,8 @@ impl Referrers {
     /// The first table with a row that refers to this job.
     pub(super) fn refer_to(&self, db: &Session<'_>, job: JobRef) -> Result<Option<&str>> {
         for referrer in &self.0 {
-            let mut look = db.connection().prepare_cached(&referrer.look(db.table().as_str()))?;
-            if look.query_row([job.seq()], |_| Ok(())).optional()?.is_some() {
+            let mut query = db.connection().prepare_cached(&referrer.query(db.table().as_str()))?;
+            if query.query_row([job.seq()], |_| Ok(())).optional()?.is_some() {
                 return Ok(Some(&referrer.table));
             }
         }
@@ -55,7 +55,7 @@ impl Referrers {
 }
 
 impl Referrer {
-    fn look(&self, jobs: &str) -> String {
+    fn query(&self, jobs: &str) -> String {
         let same = |(from, to): &(String, String)| format!("child.{} = job.{}", quoted(from), quoted(to));
         let on: Vec<String> = self.columns.iter().map(same).collect();
         let (jobs, child) = (quoted(jobs), quoted(&self.table));

@@ -1,27 +1,26 @@
 //! The queue in a SQLite file.
 //!
-//! One file for each verb of [`Store`], with its SQL on top; each is a function of a `session` and its arguments.
-//! `writer` runs those that write, many in one transaction; `readers` those that only look; `watch` tells that somebody wrote.
+//! Each family of verbs of [`Store`] has a file with its SQL on top and one function for each verb, which takes a `session`.
+//! `writer` runs the verbs that write, many in one transaction; `readers` run the others; `watch` notices commits.
 
-use std::path::{self, PathBuf};
+use std::path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::cleaning::Cleaning;
-use self::db_files::FilePlace;
-use self::poll_timer::Pace;
-use self::prune::Prune;
+use self::db_files::DbFiles;
+use self::poll_timer::PollIntervals;
+use self::prune::{CleanerCursors, Prune};
 use self::readers::Readers;
-use self::rescue::Over;
+use self::rescue::Expiry;
 use self::session::Session;
 use self::watch::ChangeWatcher;
 use self::workers::Workers;
-use self::writer::{Place, Writer};
+use self::writer::{BatchOrder, WriterThread};
 use super::{
-    AttemptFailure, AttemptRecord, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon, Enqueued,
-    Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt, Recorded,
+    AttemptFailure, AttemptRecord, AttemptWrite, BulkResult, Cancelled, ChangeCursor, Claim, Claims, Counts, Daemon,
+    Enqueued, Filter, Id, Job, JobRef, JobType, Lease, LogLine, NewJob, ParkedClaim, Progress, Pruned, Receipt,
     Rescued, Resolved, Retention, Retried, RetryPolicies, Selected, Selection, StaleLease, Status, Store, StoreError,
     Timestamp, WorkerName,
 };
@@ -32,24 +31,23 @@ mod bulk_select;
 mod cancel;
 mod checkpoint;
 mod claim;
-mod cleaning;
-mod complete;
 mod counts;
 mod daemons;
 mod db_files;
+mod end_attempt;
 mod enqueue;
-mod fail;
 mod file_change;
 mod file_events;
 mod find;
 mod foreign_keys;
-mod give_back;
-mod ledger;
+mod heartbeat;
 mod list;
 mod lock_wait;
 mod logs;
 mod migrations;
 mod open;
+mod open_error;
+mod options;
 mod orphans;
 mod pacer;
 #[cfg(test)]
@@ -57,65 +55,33 @@ mod plans;
 mod poll_timer;
 mod prune;
 mod readers;
-mod record;
-mod release;
-mod renew;
 mod rescue;
 mod retry;
 mod row;
 mod session;
-mod snooze;
 mod sqlite_error;
 mod table_name;
 mod test_data;
+mod wal;
 mod watch;
 mod worker_file;
 mod workers;
 mod writer;
 
 pub use audit::Audit;
-pub use open::{OpenError, OpenMode};
+pub use open_error::OpenError;
+pub use options::{Durability, OpenMode, QueueOptions};
 /// The SQLite that [`enqueue_in`] works with.
 pub use rusqlite;
 pub use table_name::{TableName, TableNameError};
 pub use test_data::{FillError, FillerRows, fill};
 
-/// Where the queue is and how it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueOptions {
-    /// The file.
-    pub database: PathBuf,
-    /// The table in it. Default: `jobs`.
-    pub table: TableName,
-    /// What an acknowledged write survives. Default: [`Durability::Full`].
-    pub durability: Durability,
-    /// How long a write waits for another process that holds the database, before it fails with [`StoreError::Busy`].
-    /// Default: `None`, as long as it takes, with a warning every 5 s.
-    pub patience: Option<Duration>,
-}
-
-impl QueueOptions {
-    /// The queue `jobs` in this file, with everything else at its default.
-    pub fn new(database: impl Into<PathBuf>) -> Self {
-        Self { database: database.into(), table: TableName::default(), durability: Durability::Full, patience: None }
-    }
-}
-
-/// What an acknowledged write survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// A power cut.
-    Full,
-    /// A crash of the process.
-    Normal,
-}
-
-/// Adds jobs within a transaction of the application's own: they exist when it commits, or not at all.
+/// Adds jobs in a transaction of the application: they exist if and only if it commits.
 ///
-/// The queue must exist ([`SqliteStore::open`]) in the same database. A daemon notices the jobs within its `poll_interval`.
+/// The queue must exist in the same database ([`SqliteStore::open`]). A daemon notices the jobs within its `poll_interval`.
 ///
 /// # Errors
-/// When the table refuses a job or the database fails; the transaction is then the caller's to roll back.
+/// When the table refuses a job or the database fails. The caller should then roll the transaction back.
 pub fn enqueue_in(
     transaction: &rusqlite::Transaction<'_>,
     table: &TableName,
@@ -124,47 +90,47 @@ pub fn enqueue_in(
     Ok(enqueue::enqueue(&Session::new(transaction, table), jobs)?)
 }
 
-/// The version of SQLite that is built in.
+/// The version of the bundled SQLite.
 pub fn version() -> &'static str {
     rusqlite::version()
 }
 
 /// A queue in a SQLite file. Used inside a tokio runtime, from any number of tasks.
 pub struct SqliteStore {
-    writer: Writer,
+    writer: WriterThread,
     readers: Readers,
     watch: ChangeWatcher,
-    place: Arc<FilePlace>,
+    files: Arc<DbFiles>,
     workers: Arc<Workers>,
-    cleaning: Cleaning,
+    cleaner: CleanerCursors,
 }
 
 impl SqliteStore {
-    /// Opens the queue and brings its tables to the newest version. Blocks.
+    /// Opens the queue and migrates its tables. Blocks.
     ///
     /// # Errors
-    /// See [`OpenError`]; [`OpenError::NoDatabase`] and [`OpenError::NoTable`] come only with [`OpenMode::Existing`].
+    /// See [`OpenError`]; [`OpenError::NoDatabase`] and [`OpenError::NoTable`] only occur with [`OpenMode::Existing`].
     pub fn open(options: QueueOptions, mode: OpenMode) -> Result<Self, OpenError> {
         let options = QueueOptions { database: path::absolute(&options.database)?, ..options };
         let connection = open::writer(&options, mode)?;
-        let place = Arc::new(FilePlace::of(&options.database)?);
-        let workers = Arc::new(Workers::of(place.database(), &options.table)?);
+        let files = Arc::new(DbFiles::of(&options.database)?);
+        let workers = Arc::new(Workers::of(files.database(), &options.table)?);
         Ok(Self {
-            writer: Writer::start(connection, options.table.clone(), options.patience, place.clone())?,
-            readers: Readers::start(place.clone(), options.table)?,
-            watch: ChangeWatcher::start(place.clone())?,
-            place,
+            writer: WriterThread::start(connection, options.table.clone(), options.busy_timeout, files.clone())?,
+            readers: Readers::start(files.clone(), options.table)?,
+            watch: ChangeWatcher::start(files.clone())?,
+            files,
             workers,
-            cleaning: Cleaning::default(),
+            cleaner: CleanerCursors::default(),
         })
     }
 
-    /// Transactions that this store has committed since it was opened: what a durable queue pays the disk for.
+    /// Transactions committed by this store since it was opened.
     pub fn commits(&self) -> u64 {
         self.writer.commits()
     }
 
-    /// Compares the jobs of one type with the ledger of their attempts. Reads every one of them.
+    /// Compares the jobs of one type with their attempts. Reads all of them.
     ///
     /// # Errors
     /// When the database fails.
@@ -173,41 +139,41 @@ impl SqliteStore {
         self.readers.read(move |db| audit::audit(db, &job_type)).await
     }
 
-    /// Looks a little further for what jobs have left that are gone.
-    async fn forget_orphans(&self) -> Result<(), StoreError> {
-        let walked = self.cleaning.walked();
-        let (orphans, walked) = self.readers.read(move |db| orphans::look(db, walked)).await?;
+    /// Deletes attempts and log lines of jobs that are gone, one step at a time.
+    async fn delete_orphans(&self) -> Result<(), StoreError> {
+        let cursor = self.cleaner.orphans();
+        let (orphans, cursor) = self.readers.read(move |db| orphans::find(db, cursor)).await?;
         if !orphans.is_empty() {
-            self.writer.write(Place::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
+            self.writer.write(BatchOrder::First, orphans, |db, orphans| orphans::delete(db, orphans)).await?;
         }
-        self.cleaning.walk_from(walked);
+        self.cleaner.set_orphans(cursor);
         Ok(())
     }
 
-    /// Finishes what was asked for, writes the log back into the file and closes it. Every later call is refused.
+    /// Finishes pending calls, checkpoints and closes the file. Later calls fail.
     ///
-    /// Waits for a foreign lock as every write does.
+    /// Waits for other processes' locks like any write.
     pub async fn close(&self) {
-        self.leave().await;
+        self.retire_idle_workers().await;
         self.readers.close().await;
         self.watch.close().await;
         self.writer.close().await;
-        self.workers.leave();
+        self.workers.release_locks();
     }
 
-    /// Removes the files of workers that were not retired and hold no job; the others will be found dead.
-    async fn leave(&self) {
+    /// Removes the files of workers that were not retired and hold no job. The others will be found dead.
+    async fn retire_idle_workers(&self) {
         for worker in self.workers.registered() {
-            let looked = self
+            let holds_jobs = self
                 .writer
                 .look_then_write(
-                    Place::Last,
+                    BatchOrder::Last,
                     worker.clone(),
                     |db, worker| rescue::holds_jobs(db, worker).map(Some),
                     |db, worker| rescue::holds_jobs(db, worker),
                 )
                 .await;
-            if matches!(looked, Ok(false)) {
+            if matches!(holds_jobs, Ok(false)) {
                 self.workers.retire(&worker);
             }
         }
@@ -217,11 +183,11 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
-        self.writer.write(Place::Added, jobs, |db, jobs| enqueue::enqueue(db, jobs)).await
+        self.writer.write(BatchOrder::Enqueue, jobs, |db, jobs| enqueue::enqueue(db, jobs)).await
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
-        self.writer.look_then_write(Place::Last, claim, claim::look, claim::claim).await
+        self.writer.look_then_write(BatchOrder::Last, claim, claim::look, claim::claim).await
     }
 
     fn park_claim(&self, claim: ParkedClaim) {
@@ -229,15 +195,17 @@ impl Store for SqliteStore {
     }
 
     async fn renew(&self, leases: Vec<Lease>, lease: Duration) -> Result<Vec<StaleLease>, StoreError> {
-        self.writer.write(Place::First, (leases, lease), |db, (leases, hold)| renew::renew(db, leases, *hold)).await
+        self.writer
+            .write(BatchOrder::First, (leases, lease), |db, (leases, hold)| heartbeat::renew(db, leases, *hold))
+            .await
     }
 
     async fn stale(&self, leases: Vec<Lease>) -> Result<Vec<StaleLease>, StoreError> {
-        self.readers.read(move |db| renew::stale(db, &leases)).await
+        self.readers.read(move |db| heartbeat::stale(db, &leases)).await
     }
 
-    async fn record(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
-        self.writer.write(Place::First, progress, |db, progress| record::record(db, progress)).await
+    async fn save_progress(&self, progress: Vec<Progress>) -> Result<(), StoreError> {
+        self.writer.write(BatchOrder::First, progress, |db, progress| heartbeat::save_progress(db, progress)).await
     }
 
     async fn complete(
@@ -245,39 +213,43 @@ impl Store for SqliteStore {
         receipt: Receipt,
         result: String,
         follow_ups: Vec<NewJob>,
-    ) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.job.seq());
+    ) -> Result<AttemptWrite, StoreError> {
+        let order = BatchOrder::Row(receipt.lease.job.seq());
         let request = (receipt, result, follow_ups);
         self.writer
-            .write(place, request, |db, (receipt, result, jobs)| complete::complete(db, receipt, result, jobs))
+            .write(order, request, |db, (receipt, result, jobs)| end_attempt::complete(db, receipt, result, jobs))
             .await
     }
 
-    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.job.seq());
-        self.writer.write(place, (receipt, failure), |db, (receipt, failure)| fail::fail(db, receipt, failure)).await
+    async fn fail(&self, receipt: Receipt, failure: AttemptFailure) -> Result<AttemptWrite, StoreError> {
+        let order = BatchOrder::Row(receipt.lease.job.seq());
+        self.writer
+            .write(order, (receipt, failure), |db, (receipt, failure)| end_attempt::fail(db, receipt, failure))
+            .await
     }
 
-    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<Recorded, StoreError> {
-        let place = Place::Row(receipt.lease.job.seq());
-        self.writer.write(place, (receipt, delay), |db, (receipt, delay)| snooze::snooze(db, receipt, *delay)).await
+    async fn snooze(&self, receipt: Receipt, delay: Duration) -> Result<AttemptWrite, StoreError> {
+        let order = BatchOrder::Row(receipt.lease.job.seq());
+        self.writer
+            .write(order, (receipt, delay), |db, (receipt, delay)| end_attempt::snooze(db, receipt, *delay))
+            .await
     }
 
-    async fn give_back(&self, receipt: Receipt) -> Result<Recorded, StoreError> {
-        self.writer.write(Place::Row(receipt.lease.job.seq()), receipt, give_back::give_back).await
+    async fn give_back(&self, receipt: Receipt) -> Result<AttemptWrite, StoreError> {
+        self.writer.write(BatchOrder::Row(receipt.lease.job.seq()), receipt, end_attempt::give_back).await
     }
 
     async fn release(&self, leases: Vec<Lease>) -> Result<(), StoreError> {
-        self.writer.write(Place::First, leases, |db, leases| release::release(db, leases)).await
+        self.writer.write(BatchOrder::First, leases, |db, leases| end_attempt::release(db, leases)).await
     }
 
     async fn cancel(&self, id: &Id) -> Result<Cancelled, StoreError> {
-        self.writer.write(Place::First, id.clone(), cancel::cancel).await
+        self.writer.write(BatchOrder::First, id.clone(), cancel::cancel).await
     }
 
     async fn retry(&self, id: &Id, policies: Arc<RetryPolicies>) -> Result<Retried, StoreError> {
         self.writer
-            .write(Place::First, (id.clone(), policies), |db, (id, policies)| retry::retry(db, id, policies))
+            .write(BatchOrder::First, (id.clone(), policies), |db, (id, policies)| retry::retry(db, id, policies))
             .await
     }
 
@@ -286,7 +258,7 @@ impl Store for SqliteStore {
     }
 
     async fn cancel_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<BulkResult, StoreError> {
-        self.writer.write(Place::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
+        self.writer.write(BatchOrder::First, (jobs, from), |db, (jobs, from)| cancel::cancel_many(db, jobs, from)).await
     }
 
     async fn retry_many(
@@ -296,7 +268,7 @@ impl Store for SqliteStore {
         policies: Arc<RetryPolicies>,
     ) -> Result<BulkResult, StoreError> {
         self.writer
-            .write(Place::First, (jobs, from, policies), |db, (jobs, from, policies)| {
+            .write(BatchOrder::First, (jobs, from, policies), |db, (jobs, from, policies)| {
                 retry::retry_many(db, jobs, from, policies)
             })
             .await
@@ -306,8 +278,8 @@ impl Store for SqliteStore {
         let (workers, name) = (Arc::clone(&self.workers), worker.clone());
         if let Err(error) = self.readers.read(move |_| Ok(workers.register(name.as_str()))).await? {
             tracing::warn!(
-                "cannot make a file for this daemon beside the database: if it is killed, its jobs wait for their leases \
-                 to expire ({error})"
+                "cannot create the worker file of this daemon beside the database: if it is killed, its jobs wait for \
+                 their leases to expire ({error})"
             );
         }
         Ok(())
@@ -327,27 +299,29 @@ impl Store for SqliteStore {
         max_lease: Option<Duration>,
         limit: usize,
     ) -> Result<Vec<Rescued>, StoreError> {
-        // What expires while this waits for a foreign lock has a worker that waits for the same lock to renew.
-        let over = max_lease.map(|max_lease| Over { horizon: Timestamp::now(), max_lease });
+        // The time is taken before the wait for the lock: leases that expire during it belong to workers that wait for the same
+        // lock to renew them.
+        let expiry = max_lease.map(|max_lease| Expiry { horizon: Timestamp::now(), max_lease });
         let workers = Arc::clone(&self.workers);
-        let found = self.readers.read(move |db| rescue::look(db, &workers, over, limit)).await?;
-        let Some((findings, stopped)) = found else { return Ok(Vec::new()) };
-        let request = (policies, findings, over, limit);
+        let found = self.readers.read(move |db| rescue::look(db, &workers, expiry, limit)).await?;
+        let Some((evidence, stopped)) = found else { return Ok(Vec::new()) };
+        let request = (policies, evidence, expiry, limit);
         let rescue = self
             .writer
-            .write(Place::First, request, |db, (policies, findings, over, limit)| {
-                rescue::rescue(db, policies, findings, *over, *limit)
+            .write(BatchOrder::First, request, |db, (policies, evidence, expiry, limit)| {
+                rescue::rescue(db, policies, evidence, *expiry, *limit)
             })
             .await?;
-        self.readers.read(move |_| Ok(rescue.conclude(stopped))).await
+        self.readers.read(move |_| Ok(rescue.finish(stopped))).await
     }
 
     async fn prune(&self, retention: Retention, limit: usize) -> Result<Pruned, StoreError> {
-        let request = Prune { retention, limit, from: self.cleaning.pruned_to() };
-        let (pruned, to) = self.writer.look_then_write(Place::First, request, prune::look, prune::prune).await?;
-        self.cleaning.prune_from(to);
+        let request = Prune { retention, limit, from: self.cleaner.prune() };
+        let (pruned, cursor) =
+            self.writer.look_then_write(BatchOrder::First, request, prune::look, prune::prune).await?;
+        self.cleaner.set_prune(cursor);
         if !pruned.more {
-            self.forget_orphans().await?;
+            self.delete_orphans().await?;
         }
         Ok(pruned)
     }
@@ -356,8 +330,13 @@ impl Store for SqliteStore {
         self.readers.read(move |db| prune::prunable(db, &retention)).await
     }
 
-    async fn change(&self, since: ChangeCursor, pace: Duration, net: Duration) -> Result<ChangeCursor, StoreError> {
-        self.watch.change(since, Pace { poll: pace, net }).await
+    async fn change(
+        &self,
+        since: ChangeCursor,
+        poll: Duration,
+        max_poll: Duration,
+    ) -> Result<ChangeCursor, StoreError> {
+        self.watch.change(since, PollIntervals { polled: poll, watched: max_poll }).await
     }
 
     async fn holder(&self, key: &str, except: Option<Lease>) -> Result<Option<Id>, StoreError> {
@@ -403,12 +382,12 @@ impl Store for SqliteStore {
     }
 
     async fn health(&self) -> Result<Option<String>, StoreError> {
-        self.place.check()?;
-        Ok(self.place.remark())
+        self.files.check()?;
+        Ok(self.files.warning())
     }
 
     async fn announce(&self, daemon: Daemon) -> Result<(), StoreError> {
-        self.writer.write(Place::First, daemon, daemons::announce).await
+        self.writer.write(BatchOrder::First, daemon, daemons::announce).await
     }
 
     async fn retire(&self, worker: &WorkerName) -> Result<(), StoreError> {
@@ -417,9 +396,9 @@ impl Store for SqliteStore {
             daemons::retire(db, worker.as_str())?;
             rescue::holds_jobs(db, worker.as_str())
         };
-        let holds_jobs = self.writer.write(Place::First, worker.clone(), retire).await?;
+        let holds_jobs = self.writer.write(BatchOrder::First, worker.clone(), retire).await?;
         if holds_jobs {
-            // They are taken back as soon as the process has ended, which the lock on the file will show.
+            // The lock on its file is released when the process ends. The jobs are rescued then.
             return Ok(());
         }
         let workers = Arc::clone(&self.workers);

@@ -1,132 +1,23 @@
-//! Opens the file: checks what is there, sets the pragmas and reads each of them back.
+//! Opens the file: checks the path, sets the pragmas and reads each of them back.
 //!
-//! Nothing here or elsewhere opens the file but SQLite: closing any other descriptor on it would drop SQLite's locks.
+//! Only SQLite ever opens the file. Closing any other descriptor on it would drop SQLite's locks.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
-use std::{fmt, io};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
-use thiserror::Error;
 
-use super::lock_wait::{GivenUp, LockWait};
-use super::{Durability, QueueOptions, TableName, migrations};
+use super::lock_wait::LockWait;
+use super::migrations;
+use super::open_error::OpenError;
+use super::options::{Durability, OpenMode, QueueOptions};
 
-/// Whether to make what is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenMode {
-    /// Makes the file and the table.
-    Create,
-    /// Takes only a file and a table that exist.
-    Existing,
-}
+/// A reader waits only while the log is recovered or removed.
+const READ_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl From<GivenUp> for OpenError {
-    fn from(why: GivenUp) -> Self {
-        match why {
-            GivenUp::Busy => Self::Busy,
-            GivenUp::Failed(error) => Self::Sqlite(error),
-        }
-    }
-}
-
-/// Why a queue cannot be opened.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// There is no such file.
-    #[error("there is no database `{}`\nhint: `jobq run` and `jobq enqueue` create it", .database.display())]
-    NoDatabase {
-        /// The file.
-        database: PathBuf,
-    },
-    /// The file has no such queue.
-    #[error("the database has no queue `{table}`\nhint: `jobq run` and `jobq enqueue` create it")]
-    NoTable {
-        /// The queue's table.
-        table: TableName,
-    },
-    /// The directory it should lie in is missing.
-    #[error("there is no directory `{}` for the database\nhint: create it, or set `queue.database`", .directory.display())]
-    NoDirectory {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// It is a directory or a device.
-    #[error("`{}` is not a file\nhint: `queue.database` names the file itself", .database.display())]
-    NotAFile {
-        /// The path.
-        database: PathBuf,
-    },
-    /// It is a file of another kind.
-    #[error("`{}` is not a SQLite database\nhint: set `queue.database` to another file", .database.display())]
-    NotADatabase {
-        /// The file.
-        database: PathBuf,
-    },
-    /// It cannot be written, or files cannot be made beside it.
-    #[error("`{}` cannot be written\nhint: its directory must be writable too, for the -wal and -shm files", .database.display())]
-    ReadOnly {
-        /// The file.
-        database: PathBuf,
-    },
-    /// Something of that name was not made by jobq.
-    #[error("`{table}` exists in the database and is not a queue\nhint: set `queue.table` to a name that is free")]
-    ForeignTable {
-        /// The name.
-        table: TableName,
-    },
-    /// Somebody dropped the table of a queue.
-    #[error(
-        "the table of queue `{table}` was dropped\n\
-         hint: restore it, or drop what is left (`{table}__…`) and delete its row in `jobq_queues`"
-    )]
-    DroppedTable {
-        /// The queue's table.
-        table: TableName,
-    },
-    /// A newer jobq has changed the table.
-    #[error("queue `{table}` has version {version}, this jobq knows up to {known}\nhint: use a newer jobq")]
-    Newer {
-        /// The queue's table.
-        table: TableName,
-        /// Its version.
-        version: i64,
-        /// The newest version that this program knows.
-        known: i64,
-    },
-    /// Another process held the database for longer than `patience`.
-    #[error("the database is locked by another process")]
-    Busy,
-    /// The SQLite that was linked can corrupt a file.
-    #[error("SQLite {found} is too old: before 3.51.3 it can corrupt a database")]
-    OldSqlite {
-        /// Its version.
-        found: &'static str,
-    },
-    /// SQLite did not take a setting.
-    #[error("SQLite did not take `PRAGMA {pragma} = {wanted}`, it is at {found}")]
-    Pragma {
-        /// The setting.
-        pragma: &'static str,
-        /// What it should be.
-        wanted: String,
-        /// What it is.
-        found: String,
-    },
-    /// Anything else SQLite says.
-    #[error("the database cannot be opened: {0}")]
-    Sqlite(#[from] rusqlite::Error),
-    /// The path or the writer's thread cannot be made.
-    #[error("the database cannot be opened: {0}")]
-    Io(#[from] io::Error),
-}
-
-/// A reader waits only for moments in which the log is recovered or removed.
-const READ_PATIENCE: Duration = Duration::from_secs(5);
-
-/// The one connection that writes, on a queue whose tables are there.
+/// The write connection. Creates or migrates the queue's tables.
 pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenError> {
     if rusqlite::version_number() < 3_051_003 {
         return Err(OpenError::OldSqlite { found: rusqlite::version() });
@@ -134,7 +25,7 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
     let database = &options.database;
     check_path(database, mode)?;
     let opened = connect(options, mode).and_then(|connection| {
-        migrations::migrate(&connection, &options.table, mode, &LockWait::to_open(options.patience))?;
+        migrations::migrate(&connection, &options.table, mode, &LockWait::to_open(options.busy_timeout))?;
         Ok(connection)
     });
     opened.map_err(|error| match error {
@@ -143,14 +34,14 @@ pub(super) fn writer(options: &QueueOptions, mode: OpenMode) -> Result<Connectio
     })
 }
 
-/// A connection that writes the log back and nothing else, in nobody's way.
+/// A connection for checkpoints only.
 pub(super) fn checkpointer(database: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // Its own end must not be a checkpoint that cannot be interrupted.
+    // SQLite must not checkpoint when it closes: that could not be interrupted.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    connection.busy_timeout(READ_PATIENCE)?;
+    connection.busy_timeout(READ_BUSY_TIMEOUT)?;
     Ok(connection)
 }
 
@@ -158,7 +49,7 @@ pub(super) fn checkpointer(database: &Path) -> Result<Connection> {
 pub(super) fn read_only(database: &Path) -> Result<Connection> {
     let connection =
         Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(READ_PATIENCE)?;
+    connection.busy_timeout(READ_BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
@@ -183,21 +74,21 @@ fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenErr
     if connection.is_readonly(rusqlite::MAIN_DB)? {
         return Err(OpenError::ReadOnly { database: options.database.clone() });
     }
-    let patience = LockWait::to_open(options.patience);
-    patience.set(&mut connection)?;
-    patience.last(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
+    let lock_wait = LockWait::to_open(options.busy_timeout);
+    lock_wait.set(&mut connection)?;
+    lock_wait.retry(|| connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(())))?;
     read_back(&connection, "journal_mode", "wal".to_owned())?;
     let synchronous = match options.durability {
         Durability::Full => 2,
         Durability::Normal => 1,
     };
     set(&connection, "synchronous", synchronous)?;
-    // `checkpoint` sees to it.
+    // The writer and the checkpoint thread do it.
     set(&connection, "wal_autocheckpoint", 0)?;
     set(&connection, "journal_size_limit", 64 << 20)?;
     set(&connection, "cache_size", -(64 << 10))?;
     set(&connection, "temp_store", 2)?;
-    // Otherwise a statement is planned again for every new value of some parameters.
+    // Without it, SQLite plans a statement again for new values of some parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
@@ -219,7 +110,7 @@ where
     Err(OpenError::Pragma { pragma, wanted: wanted.to_string(), found: found.to_string() })
 }
 
-/// What SQLite says, in terms of the file.
+/// Turns an error of SQLite into one about the file.
 fn explain(error: rusqlite::Error, database: &Path) -> OpenError {
     let database = database.to_owned();
     match error.sqlite_error_code() {

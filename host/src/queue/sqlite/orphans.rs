@@ -1,15 +1,15 @@
-//! What jobs have left that somebody deleted without the trigger: SQLite runs none for a row that an `INSERT OR REPLACE` of a
-//! foreign program replaces.
+//! Attempts and log lines whose job is gone. The delete trigger removes them with the job, but SQLite does not run it for a
+//! row that a foreign program's `INSERT OR REPLACE` replaces.
 //!
-//! [`look`] goes through the ledger and the logs a step at a time, on a reader; [`delete`] writes.
+//! [`find`] scans both tables a step at a time, on a reader; [`delete`] writes.
 
 use rusqlite::{Result, params};
 
 use super::session::Session;
 use crate::queue::JobRef;
 
-/// The jobs that a table knows after a place, each found by a seek.
-macro_rules! known_to {
+/// The jobs that a table mentions after `?1`, one seek for each.
+macro_rules! jobs_in {
     ($table:literal) => {
         concat!(
             r#"WITH RECURSIVE known(seq) AS (SELECT (SELECT min(seq) FROM ""#,
@@ -22,46 +22,46 @@ SELECT seq, EXISTS (SELECT 1 FROM "jobs" WHERE "jobs".seq = known.seq) FROM know
     };
 }
 
-const IN_LEDGER: &str = known_to!("jobs__attempts");
+const IN_ATTEMPTS: &str = jobs_in!("jobs__attempts");
 
-const IN_LOGS: &str = known_to!("jobs__logs");
+const IN_LOGS: &str = jobs_in!("jobs__logs");
 
-const FORGET_ATTEMPTS: &str =
+const DELETE_ATTEMPTS: &str =
     r#"DELETE FROM "jobs__attempts" WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM "jobs" WHERE seq = ?1)"#;
 
-const FORGET_LOGS: &str =
+const DELETE_LOGS: &str =
     r#"DELETE FROM "jobs__logs" WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM "jobs" WHERE seq = ?1)"#;
 
-/// Jobs that are looked at in one step, some milliseconds.
+/// Jobs in one step, which takes some milliseconds.
 const STEP: usize = 2_000;
 
-/// How far the ledger and the logs have been gone through; from the start again when they are through.
+/// How far the scan of both tables has come. It starts over at the end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk {
-    ledger: i64,
+pub(super) struct OrphanCursor {
+    attempts: i64,
     logs: i64,
 }
 
-impl Default for Walk {
+impl Default for OrphanCursor {
     fn default() -> Self {
-        Self { ledger: i64::MIN, logs: i64::MIN }
+        Self { attempts: i64::MIN, logs: i64::MIN }
     }
 }
 
-/// Looks one step further, and tells who left something and is no longer there.
-pub(super) fn look(db: &Session<'_>, walk: Walk) -> Result<(Vec<JobRef>, Walk)> {
+/// Scans one step. Returns the jobs that are gone, and where the next step starts.
+pub(super) fn find(db: &Session<'_>, cursor: OrphanCursor) -> Result<(Vec<JobRef>, OrphanCursor)> {
     let mut orphans = Vec::new();
-    let ledger = step(db, IN_LEDGER, walk.ledger, &mut orphans)?;
-    let logs = step(db, IN_LOGS, walk.logs, &mut orphans)?;
+    let attempts = step(db, IN_ATTEMPTS, cursor.attempts, &mut orphans)?;
+    let logs = step(db, IN_LOGS, cursor.logs, &mut orphans)?;
     orphans.sort_unstable();
     orphans.dedup();
-    Ok((orphans, Walk { ledger, logs }))
+    Ok((orphans, OrphanCursor { attempts, logs }))
 }
 
 pub(super) fn delete(db: &Session<'_>, orphans: &[JobRef]) -> Result<()> {
     for job in orphans {
-        db.execute(FORGET_ATTEMPTS, [job.seq()])?;
-        db.execute(FORGET_LOGS, [job.seq()])?;
+        db.execute(DELETE_ATTEMPTS, [job.seq()])?;
+        db.execute(DELETE_LOGS, [job.seq()])?;
     }
     Ok(())
 }

@@ -1,38 +1,40 @@
-//! When the writer leaves others their turn. Decides and does nothing: what happened goes in, when to begin comes out.
+//! How long the writer leaves the lock free for other processes. Decides, does nothing.
 //!
-//! Nobody can be seen waiting for SQLite's lock, and whoever does tries again only at 1, 2, 5, 10, 15, 20, 25 ms and so on: what
-//! counts is how large a share of the time the lock is free. So there is a pause after each transaction, in proportion to
-//! how long it held the lock; what comes meanwhile goes into the next, which saves commits. Only while others write.
+//! SQLite does not show that a process waits for its lock, and a waiting process polls only at 1, 2, 5, 10, 15, 20, 25 ms
+//! and so on. What counts is the share of time in which the lock is free. So, while others write, there is a pause after
+//! each transaction, in proportion to how long it held the lock. Commands that arrive meanwhile join the next transaction,
+//! which saves commits.
 
 use std::time::{Duration, Instant};
 
-/// A foreign commit is taken for a sign of more to come for so long.
+/// After a foreign commit, more are expected for this long.
 const MEMORY: Duration = Duration::from_secs(1);
 
-/// Less is not worth a sleep.
+/// A shorter pause is not worth a sleep.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Up to here a pause is one and a half times as long as the lock was held: it is held for two fifths of the time.
+/// Up to this length, a pause is one and a half times as long as the lock was held: the lock is free for three fifths of the
+/// time. Longer ones are two thirds as long.
 const GENEROUS: Duration = Duration::from_millis(3);
 
-/// However long the lock was held. By then everybody who waits has tried.
+/// The longest pause: every waiting process has polled by then.
 const LONGEST: Duration = Duration::from_millis(150);
 
-/// What is known of the lock.
+/// What is known about the lock.
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
     foreign: Option<Instant>,
-    /// When the lock was given back, and the pause that its time is worth.
+    /// When the lock was released, and the pause that follows.
     released: Option<(Instant, Duration)>,
 }
 
 impl Pacer {
-    /// Somebody else has committed.
+    /// Another process has committed.
     pub(super) fn foreign_commit(&mut self, now: Instant) {
         self.foreign = Some(now);
     }
 
-    /// A transaction has ended that held the lock for so long.
+    /// A transaction has ended that held the lock for `held`.
     pub(super) fn released(&mut self, now: Instant, held: Duration) {
         let pause = (held * 3 / 2).min(GENEROUS.max(held * 2 / 3));
         self.released = Some((now, pause.clamp(SHORTEST, LONGEST)));
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_never_waits() {
+    fn without_foreign_commits_there_is_no_pause() {
         let (mut pacer, now) = (Pacer::default(), Instant::now());
         pacer.released(now, ms(500));
         assert_eq!(pacer.pause(now), None);
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_others_the_lock_is_free_most_of_the_time_and_under_load_two_fifths() {
+    fn beside_other_writers_the_lock_is_free_for_at_least_two_fifths_of_the_time() {
         let shares = [1, 2, 3, 6, 30].map(|held| {
             let pause = pause_after(ms(held));
             pause.as_secs_f64() / (pause + ms(held)).as_secs_f64()
@@ -84,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn small_batches_are_gathered_for_a_millisecond_and_no_pause_is_endless() {
+    fn a_pause_is_at_least_a_millisecond_and_at_most_150() {
         assert_eq!(pause_after(Duration::from_micros(50)), ms(1));
         assert_eq!(pause_after(Duration::from_secs(60)), ms(150));
     }
 
     #[test]
-    fn a_pause_that_has_passed_while_there_was_nothing_to_do_is_not_made_up_for() {
+    fn idle_time_counts_as_pause() {
         let (mut pacer, now) = (Pacer::default(), Instant::now());
         pacer.foreign_commit(now);
         pacer.released(now, ms(2));

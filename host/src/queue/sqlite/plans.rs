@@ -1,23 +1,23 @@
-//! Every statement that a verb runs is planned without a walk over the jobs and without a sort (I8).
+//! Query plans: no statement of a verb scans the jobs or sorts them (I8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rusqlite::Result;
 
-use super::orphans::Walk;
-use super::prune::{Place, Prune};
-use super::rescue::Over;
+use super::options::{OpenMode, QueueOptions};
+use super::orphans::OrphanCursor;
+use super::prune::{Prune, PruneCursor};
+use super::rescue::Expiry;
 use super::session::Session;
+use super::table_name::TableName;
 use super::workers::Workers;
-use super::{OpenMode, QueueOptions, TableName, open};
-use super::{attempts, bulk_select, renew, rescue, retry, snooze};
-use super::{
-    cancel, claim, complete, counts, daemons, enqueue, fail, find, give_back, logs, orphans, prune, record, release,
-};
+use super::{attempts, bulk_select, heartbeat, open, rescue, retry};
+use super::{cancel, claim, counts, daemons, end_attempt, enqueue, find, logs, orphans, prune};
 use crate::queue::{
-    AttemptFailure, Claim, Claimed, Daemon, Due, Event, Id, JobType, Key, LogLine, LogSource, NewJob, Next, Outcome,
-    Payload, Progress, Receipt, Recorded, Retention, RetryPolicies, Selection, Status, Timestamp, Want, WorkerName,
+    AttemptFailure, AttemptWrite, Claim, Claimed, Daemon, Due, Event, Id, JobType, Key, LogLine, LogSource, NewJob,
+    Next, Outcome, Payload, Progress, Receipt, Retention, RetryPolicies, Selection, Status, Timestamp, Want,
+    WorkerName,
 };
 
 #[test]
@@ -32,16 +32,16 @@ fn no_verb_scans_the_jobs_or_sorts_them() {
     assert!(plans.len() > 30, "only {} statements were seen", plans.len());
     for (sql, steps) in plans {
         for step in steps {
-            // Daemons and plugins are few, and so are the jobs that run.
+            // There are few daemons, plugins and running jobs.
             let few = ["jobs__daemons", "jobs__plugins", "jobs__lease"];
-            let walks = step.starts_with("SCAN jobs") && !few.iter().any(|few| step.contains(few));
-            assert!(!walks && !step.contains("TEMP B-TREE"), "{step}\n{sql}");
+            let scans = step.starts_with("SCAN jobs") && !few.iter().any(|few| step.contains(few));
+            assert!(!scans && !step.contains("TEMP B-TREE"), "{step}\n{sql}");
         }
     }
 }
 
 #[test]
-fn counting_touches_no_row() {
+fn counts_read_only_indexes() {
     let directory = tempfile::tempdir().unwrap();
     let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
@@ -55,7 +55,7 @@ fn counting_touches_no_row() {
 }
 
 #[test]
-fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
+fn a_selection_reads_the_index_of_its_state_and_sorts_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
@@ -70,7 +70,7 @@ fn a_selection_walks_the_index_of_its_state_and_sorts_nothing() {
 }
 
 #[test]
-fn every_set_of_states_in_the_sql_is_one_of_the_table_of_moves() {
+fn every_set_of_states_in_the_sql_matches_the_state_machine() {
     let directory = tempfile::tempdir().unwrap();
     let connection = open::writer(&QueueOptions::new(directory.path().join("queue.db")), OpenMode::Create).unwrap();
     let table = TableName::default();
@@ -93,7 +93,7 @@ fn every_set_of_states_in_the_sql_is_one_of_the_table_of_moves() {
     }
     assert_eq!(seen.len(), known.len());
     let held: BTreeSet<Status> = of(|status| status.after(Event::Complete).is_some());
-    assert_eq!(held, BTreeSet::from([Status::Running]), "what is fenced asks for `running` alone");
+    assert_eq!(held, BTreeSet::from([Status::Running]), "a fence requires `running`");
 }
 
 /// Each `status IN ('a', 'b')` and `status = 'a' OR status = 'b'` with more than one state.
@@ -108,7 +108,7 @@ fn sets_of_states(sql: &str) -> Vec<BTreeSet<Status>> {
     sets
 }
 
-/// The states of `status = 'a' OR status = 'b'`, which `rest` begins with.
+/// The states of `status = 'a' OR status = 'b'` at the start of `rest`.
 fn chain(mut rest: &str) -> BTreeSet<Status> {
     let mut set = BTreeSet::new();
     while let Some((word, after)) = rest.strip_prefix("status = '").and_then(|rest| rest.split_once('\'')) {
@@ -132,21 +132,22 @@ fn plan(session: &Session<'_>, sql: &str) -> Vec<String> {
 }
 
 fn run_every_verb(db: &Session<'_>, workers: &Workers) {
-    let ends: [fn(&Session<'_>, &Receipt) -> Result<Recorded>; 5] = [
-        |db, end| complete::complete(db, end, "", &[]),
-        |db, end| fail::fail(db, end, &failure()),
-        |db, end| snooze::snooze(db, end, Duration::ZERO),
-        give_back::give_back,
-        |db, end| release::release(db, std::slice::from_ref(&end.lease)).map(|()| Recorded::Yes),
+    let ends: [fn(&Session<'_>, &Receipt) -> Result<AttemptWrite>; 5] = [
+        |db, end| end_attempt::complete(db, end, "", &[]),
+        |db, end| end_attempt::fail(db, end, &failure()),
+        |db, end| end_attempt::snooze(db, end, Duration::ZERO),
+        end_attempt::give_back,
+        |db, end| end_attempt::release(db, std::slice::from_ref(&end.lease)).map(|()| AttemptWrite::Done),
     ];
     for end in ends {
         let claimed = claimed(db);
-        renew::renew(db, std::slice::from_ref(&claimed.lease), Duration::ZERO).unwrap();
-        let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
-        rescue::look(db, workers, over, 9).unwrap();
+        heartbeat::renew(db, std::slice::from_ref(&claimed.lease), Duration::ZERO).unwrap();
+        let expiry = Some(Expiry { horizon: db.now(), max_lease: Duration::ZERO });
+        rescue::look(db, workers, expiry, 9).unwrap();
         let progress = Some((1, String::new()));
-        record::record(db, &[Progress { lease: claimed.lease.clone(), lines: vec![line()], progress }]).unwrap();
-        assert_eq!(end(db, &receipt(&claimed)).unwrap(), Recorded::Yes);
+        heartbeat::save_progress(db, &[Progress { lease: claimed.lease.clone(), lines: vec![line()], progress }])
+            .unwrap();
+        assert_eq!(end(db, &receipt(&claimed)).unwrap(), AttemptWrite::Done);
         find::find(db, &claimed.id).unwrap();
         find::resolve(db, &Id::stored("0193a5c2")).unwrap();
         find::holder(db, "k", Some(claimed.lease.clone())).unwrap();
@@ -160,15 +161,15 @@ fn run_every_verb(db: &Session<'_>, workers: &Workers) {
         cancel::cancel(db, &claimed.id).unwrap();
     }
     claimed(db);
-    let over = Some(Over { horizon: db.now(), max_lease: Duration::ZERO });
-    let (findings, _) = rescue::look(db, workers, over, 9).unwrap().unwrap();
-    rescue::rescue(db, &RetryPolicies::default(), &findings, over, 9).unwrap();
+    let expiry = Some(Expiry { horizon: db.now(), max_lease: Duration::ZERO });
+    let (evidence, _) = rescue::look(db, workers, expiry, 9).unwrap().unwrap();
+    rescue::rescue(db, &RetryPolicies::default(), &evidence, expiry, 9).unwrap();
     rescue::holds_jobs(db, "tester").unwrap();
     daemons::seen_at(db, "tester").unwrap();
     let all = Some(Duration::ZERO);
     let retention = Retention { completed: all, cancelled: all, dead: all };
-    prune::prune(db, &Prune { retention, limit: 9, from: Place::default() }).unwrap();
-    let (left, _) = orphans::look(db, Walk::default()).unwrap();
+    prune::prune(db, &Prune { retention, limit: 9, from: PruneCursor::default() }).unwrap();
+    let (left, _) = orphans::find(db, OrphanCursor::default()).unwrap();
     orphans::delete(db, &left).unwrap();
     daemons::announce(db, &daemon()).unwrap();
     daemons::retire(db, "tester").unwrap();

@@ -1,12 +1,12 @@
-//! When to look whether somebody has committed. Decides and does nothing: instants go in, the next look comes out.
+//! When the change watcher looks for a commit. Decides, does nothing: times go in, the time of the next look comes out.
 //!
-//! A commit is announced by a write to the log, but visible only a little later: looks follow each write ever more slowly.
-//! A queue that changes all the time is looked at a hundred times a second and no more.
+//! A write to the log comes shortly before its commit is visible, so several looks follow each write, with growing delays.
+//! A queue that changes all the time is looked at no more than a hundred times a second.
 
 use std::time::{Duration, Instant};
 
-/// The pauses before the looks that follow a write. Between the write and the commit is the disk, which may take its time.
-const RUNGS: [Duration; 11] = [
+/// The delays before the looks that follow a write. The disk may take its time between the write and the commit.
+const DELAYS: [Duration; 11] = [
     Duration::from_micros(300),
     Duration::from_micros(500),
     Duration::from_millis(1),
@@ -20,67 +20,68 @@ const RUNGS: [Duration; 11] = [
     Duration::from_millis(512),
 ];
 
-/// Where it goes on after a change: what was written may belong to a commit that is still to come, but hardly ever does.
+/// The delays used after a change: a write may belong to a later commit, but hardly ever does.
 const AFTER_A_CHANGE: std::ops::Range<usize> = 6..8;
 
-/// Where it stays while more is being written: a large transaction is under way.
+/// The delay that is repeated while a large transaction keeps writing.
 const LONG_TRANSACTION: usize = 6;
 
-/// The pause after a change; twice as long after each that follows without rest.
+/// The pause after a change; doubled after each change that follows at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// So many changes without a write that was seen mean that writes are not seen here.
-const FORGIVEN: u32 = 3;
+/// After this many changes without a write event, events are not trusted.
+const MAX_MISSED: u32 = 3;
 
-/// How often those who wait want it looked.
+/// The time between regular looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
-    /// Where writes are not seen.
-    pub(super) poll: Duration,
-    /// Where they are.
-    pub(super) net: Duration,
+pub(super) struct PollIntervals {
+    /// If write events are not available or not reliable.
+    pub(super) polled: Duration,
+    /// If they are.
+    pub(super) watched: Duration,
 }
 
-/// What a look has shown beside the change itself.
+/// What a look has shown about write events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
-    /// Nothing.
-    Usual,
-    /// From here on it is looked at the pace of polling.
-    WritesAreNotSeen,
+pub(super) enum WriteEvents {
+    /// Nothing new.
+    Unchanged,
+    /// Some are missing: from now on the timer polls.
+    Unreliable,
 }
 
 /// The state between two looks.
 #[derive(Debug)]
 pub(super) struct PollTimer {
-    /// Whether writes are seen.
-    seen: bool,
-    /// Changes that no write announced.
+    /// Whether write events are available and reliable.
+    watched: bool,
+    /// Changes without a write event.
     missed: u32,
-    /// Whether a write was seen that no change has explained.
+    /// Whether there was a write event without a change so far.
     announced: bool,
-    rung: Option<usize>,
-    /// Where the looks end.
+    /// Index of the next delay.
+    step: Option<usize>,
+    /// Where the delays end.
     end: usize,
-    /// Whether the last look found nothing written: what is written then is the start of something.
+    /// Whether there was no write event before the last look: the next one begins a transaction.
     quiet: bool,
     /// The pause after the last change, while it lasts.
     pause: Option<Duration>,
     looked: Option<Instant>,
-    /// `None`: one `pace` after the last look.
+    /// `None`: one interval after the last look.
     due: Option<Instant>,
 }
 
 impl PollTimer {
-    pub(super) const fn new(seen: bool) -> Self {
+    pub(super) const fn new(watched: bool) -> Self {
         Self {
-            seen,
+            watched,
             missed: 0,
             announced: false,
-            rung: None,
-            end: RUNGS.len(),
+            step: None,
+            end: DELAYS.len(),
             quiet: true,
             pause: None,
             looked: None,
@@ -88,74 +89,74 @@ impl PollTimer {
         }
     }
 
-    /// When to look, for those who want it at this pace.
-    pub(super) fn due(&self, pace: Pace, now: Instant) -> Instant {
-        let pace = if self.seen { pace.net } else { pace.poll };
-        let looked = self.looked.and_then(|looked| looked.checked_add(pace));
+    /// When to look next.
+    pub(super) fn due(&self, intervals: PollIntervals, now: Instant) -> Instant {
+        let interval = if self.watched { intervals.watched } else { intervals.polled };
+        let looked = self.looked.and_then(|looked| looked.checked_add(interval));
         self.due.or(looked).unwrap_or(now)
     }
 
-    /// Whether a write before that is worth knowing.
-    pub(super) const fn listens(&self) -> bool {
-        self.seen && self.quiet && self.pause.is_none()
+    /// Whether to wake up early for a write event.
+    pub(super) const fn waits_for_writes(&self) -> bool {
+        self.watched && self.quiet && self.pause.is_none()
     }
 
-    /// Somebody waits who did not before: what has changed meanwhile is theirs.
-    pub(super) fn asked(&mut self, now: Instant) {
+    /// A new request: it wants earlier changes too.
+    pub(super) fn requested(&mut self, now: Instant) {
         if self.pause.is_none() {
             self.due = Some(now);
         }
     }
 
-    /// Something is being written.
+    /// There was a write event.
     pub(super) fn written(&mut self, now: Instant) {
         self.quiet = false;
-        (self.rung, self.end) = (Some(1), RUNGS.len());
-        self.due = Some(now + RUNGS[0]);
+        (self.step, self.end) = (Some(1), DELAYS.len());
+        self.due = Some(now + DELAYS[0]);
     }
 
-    /// It was looked, with what was written since the last look and whether there was a commit.
-    pub(super) fn looked(&mut self, now: Instant, written: bool, changed: bool) -> Finding {
+    /// The result of a look: whether there was a write event since the last one, and whether there was a commit.
+    pub(super) fn looked(&mut self, now: Instant, written: bool, changed: bool) -> WriteEvents {
         let first = self.looked.replace(now).is_none();
         self.announced |= written;
         self.quiet = !written;
         if !changed {
             self.pause = None;
-            self.step(now, written);
-            return Finding::Usual;
+            self.schedule(now, written);
+            return WriteEvents::Unchanged;
         }
-        let unseen = self.seen && !first && !std::mem::replace(&mut self.announced, written);
+        let missed = self.watched && !first && !std::mem::replace(&mut self.announced, written);
         let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE));
         self.pause = Some(pause);
-        (self.rung, self.end) = (written.then_some(AFTER_A_CHANGE.start), AFTER_A_CHANGE.end);
+        (self.step, self.end) = (written.then_some(AFTER_A_CHANGE.start), AFTER_A_CHANGE.end);
         self.due = Some(now + pause);
-        self.missed += u32::from(unseen);
-        if self.seen && self.missed >= FORGIVEN {
-            self.seen = false;
-            return Finding::WritesAreNotSeen;
+        self.missed += u32::from(missed);
+        if self.watched && self.missed >= MAX_MISSED {
+            self.watched = false;
+            return WriteEvents::Unreliable;
         }
-        Finding::Usual
+        WriteEvents::Unchanged
     }
 
-    /// The next look after one that has shown nothing.
-    fn step(&mut self, now: Instant, written: bool) {
-        let rung = match (self.rung, written) {
+    /// Schedules the next look after one without a commit.
+    fn schedule(&mut self, now: Instant, written: bool) {
+        let step = match (self.step, written) {
             (None, false) => None,
             (None, true) => {
-                self.end = RUNGS.len();
+                self.end = DELAYS.len();
                 Some(0)
             }
-            (Some(rung), true) => Some(rung.min(LONG_TRANSACTION)),
-            (Some(rung), false) => Some(rung),
+            (Some(step), true) => Some(step.min(LONG_TRANSACTION)),
+            (Some(step), false) => Some(step),
         };
-        let pause = rung.filter(|rung| self.seen && *rung < self.end).and_then(|rung| RUNGS.get(rung));
-        self.due = pause.map(|pause| now + *pause);
-        self.rung = rung.filter(|_| pause.is_some()).map(|rung| rung + 1);
+        let delay = step.filter(|step| self.watched && *step < self.end).and_then(|step| DELAYS.get(step));
+        self.due = delay.map(|delay| now + *delay);
+        self.step = step.filter(|_| delay.is_some()).map(|step| step + 1);
     }
 
-    /// It could not be looked: again after `pause`.
+    /// A look failed: the next one is after `pause`.
     pub(super) fn failed(&mut self, now: Instant, pause: Duration) {
-        self.rung = None;
+        self.step = None;
         self.pause = None;
         self.due = Some(now + pause);
     }
@@ -165,129 +166,130 @@ impl PollTimer {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { poll: Duration::from_millis(50), net: Duration::from_secs(1) };
+    const INTERVALS: PollIntervals =
+        PollIntervals { polled: Duration::from_millis(50), watched: Duration::from_secs(1) };
 
     const fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    /// A cadence that has looked once at `now` and is at rest.
-    fn at_rest(now: Instant) -> PollTimer {
-        let mut cadence = PollTimer::new(true);
-        assert_eq!(cadence.due(PACE, now), now, "the first look is at once");
-        cadence.looked(now, false, true);
-        cadence.looked(now + ms(1), false, false);
-        assert!(cadence.listens());
-        cadence
+    /// A timer that has looked once at `now` and is idle.
+    fn idle(now: Instant) -> PollTimer {
+        let mut timer = PollTimer::new(true);
+        assert_eq!(timer.due(INTERVALS, now), now, "the first look is at once");
+        timer.looked(now, false, true);
+        timer.looked(now + ms(1), false, false);
+        assert!(timer.waits_for_writes());
+        timer
     }
 
     #[test]
-    fn at_rest_it_looks_at_the_net_or_where_nothing_is_seen_at_the_poll() {
+    fn an_idle_timer_looks_at_its_interval() {
         let now = Instant::now();
-        assert_eq!(at_rest(now).due(PACE, now), now + ms(1) + PACE.net);
-        let mut blind = PollTimer::new(false);
-        blind.looked(now, false, false);
-        assert_eq!(blind.due(PACE, now), now + PACE.poll);
-        assert!(!blind.listens());
+        assert_eq!(idle(now).due(INTERVALS, now), now + ms(1) + INTERVALS.watched);
+        let mut polling = PollTimer::new(false);
+        polling.looked(now, false, false);
+        assert_eq!(polling.due(INTERVALS, now), now + INTERVALS.polled);
+        assert!(!polling.waits_for_writes());
     }
 
     #[test]
-    fn looks_follow_a_write_ever_more_slowly_and_end() {
+    fn looks_follow_a_write_with_growing_delays_and_end() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
-        cadence.written(start + ms(10));
+        let mut timer = idle(start);
+        timer.written(start + ms(10));
         let mut looks = Vec::new();
-        while cadence.due.is_some() {
-            let due = cadence.due(PACE, start);
+        while timer.due.is_some() {
+            let due = timer.due(INTERVALS, start);
             looks.push((due - start - ms(10)).as_micros());
-            cadence.looked(due, false, false);
+            timer.looked(due, false, false);
         }
         assert_eq!(looks, [300, 800, 1800, 3800, 7800, 15_800, 31_800, 95_800, 223_800, 479_800, 991_800]);
     }
 
     #[test]
-    fn a_transaction_that_goes_on_writing_is_looked_at_until_it_ends() {
+    fn a_transaction_that_keeps_writing_is_looked_at_until_it_ends() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
-        cadence.written(start);
+        let mut timer = idle(start);
+        timer.written(start);
         for _ in 0..100 {
-            assert!(!cadence.listens());
-            cadence.looked(cadence.due(PACE, start), true, false);
+            assert!(!timer.waits_for_writes());
+            timer.looked(timer.due(INTERVALS, start), true, false);
         }
-        let last = cadence.due(PACE, start);
-        cadence.looked(last, true, false);
-        assert_eq!(cadence.due(PACE, start) - last, ms(16), "slowly, but before the net");
+        let last = timer.due(INTERVALS, start);
+        timer.looked(last, true, false);
+        assert_eq!(timer.due(INTERVALS, start) - last, ms(16), "slowly, but more often than the interval");
     }
 
     #[test]
-    fn changes_without_rest_are_told_a_hundred_times_a_second() {
+    fn a_queue_that_changes_all_the_time_is_looked_at_a_hundred_times_a_second() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
-        cadence.written(start);
+        let mut timer = idle(start);
+        timer.written(start);
         let mut looks = Vec::new();
         for _ in 0..8 {
-            let due = cadence.due(PACE, start);
-            cadence.looked(due, true, true);
-            cadence.asked(due);
-            looks.push((cadence.due(PACE, start) - due).as_millis());
+            let due = timer.due(INTERVALS, start);
+            timer.looked(due, true, true);
+            timer.requested(due);
+            looks.push((timer.due(INTERVALS, start) - due).as_millis());
         }
         assert_eq!(looks, [1, 2, 4, 8, 10, 10, 10, 10]);
-        let due = cadence.due(PACE, start);
-        cadence.looked(due, false, false);
-        let due = cadence.due(PACE, start);
-        cadence.looked(due, true, true);
-        assert_eq!(cadence.due(PACE, start) - due, ms(1), "after a rest it is quick again");
+        let due = timer.due(INTERVALS, start);
+        timer.looked(due, false, false);
+        let due = timer.due(INTERVALS, start);
+        timer.looked(due, true, true);
+        assert_eq!(timer.due(INTERVALS, start) - due, ms(1), "after an idle look it is quick again");
     }
 
     #[test]
-    fn a_commit_whose_write_was_seen_with_the_one_before_is_looked_for() {
+    fn a_write_event_that_came_with_the_previous_commit_is_followed_up() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
-        cadence.written(start);
-        cadence.looked(cadence.due(PACE, start), true, true);
-        cadence.looked(cadence.due(PACE, start), false, false);
-        assert!(cadence.due.is_some(), "what was written may be another's");
-        cadence.looked(cadence.due(PACE, start), false, false);
-        cadence.written(start + ms(20));
-        assert!(cadence.due(PACE, start) < start + ms(21), "and something new is no less urgent for that");
+        let mut timer = idle(start);
+        timer.written(start);
+        timer.looked(timer.due(INTERVALS, start), true, true);
+        timer.looked(timer.due(INTERVALS, start), false, false);
+        assert!(timer.due.is_some(), "the write may belong to another commit");
+        timer.looked(timer.due(INTERVALS, start), false, false);
+        timer.written(start + ms(20));
+        assert!(timer.due(INTERVALS, start) < start + ms(21), "and a new write is looked at just as quickly");
     }
 
     #[test]
-    fn who_comes_to_wait_gets_a_look_at_once() {
+    fn a_new_request_is_served_at_once() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
-        cadence.asked(start + ms(5));
-        assert_eq!(cadence.due(PACE, start), start + ms(5));
+        let mut timer = idle(start);
+        timer.requested(start + ms(5));
+        assert_eq!(timer.due(INTERVALS, start), start + ms(5));
     }
 
     #[test]
-    fn changes_that_no_write_announced_end_the_trust_in_the_watch() {
+    fn after_three_changes_without_a_write_event_the_timer_polls() {
         let mut now = Instant::now();
-        let mut cadence = at_rest(now);
-        let mut findings = Vec::new();
+        let mut timer = idle(now);
+        let mut results = Vec::new();
         for _ in 0..4 {
-            now += PACE.net;
-            findings.push(cadence.looked(now, false, true));
-            cadence.looked(now + ms(1), false, false);
+            now += INTERVALS.watched;
+            results.push(timer.looked(now, false, true));
+            timer.looked(now + ms(1), false, false);
         }
-        let usual = Finding::Usual;
-        assert_eq!(findings, [usual, usual, Finding::WritesAreNotSeen, usual], "it is said once");
-        assert_eq!(cadence.due(PACE, now), now + ms(1) + PACE.poll);
+        let unchanged = WriteEvents::Unchanged;
+        assert_eq!(results, [unchanged, unchanged, WriteEvents::Unreliable, unchanged], "reported once");
+        assert_eq!(timer.due(INTERVALS, now), now + ms(1) + INTERVALS.polled);
     }
 
     #[test]
-    fn a_slow_commit_is_not_held_against_the_watch() {
+    fn a_slow_commit_does_not_count_as_missed() {
         let start = Instant::now();
-        let mut cadence = at_rest(start);
+        let mut timer = idle(start);
         for _ in 0..9 {
-            cadence.written(start);
-            cadence.looked(cadence.due(PACE, start), true, false);
-            while cadence.due.is_some() {
-                cadence.looked(cadence.due(PACE, start), false, false);
+            timer.written(start);
+            timer.looked(timer.due(INTERVALS, start), true, false);
+            while timer.due.is_some() {
+                timer.looked(timer.due(INTERVALS, start), false, false);
             }
-            assert_eq!(cadence.looked(cadence.due(PACE, start), false, true), Finding::Usual);
-            cadence.looked(cadence.due(PACE, start), false, false);
+            assert_eq!(timer.looked(timer.due(INTERVALS, start), false, true), WriteEvents::Unchanged);
+            timer.looked(timer.due(INTERVALS, start), false, false);
         }
-        assert!(cadence.listens(), "the write was seen, long before the commit");
+        assert!(timer.waits_for_writes(), "the event came, long before the commit");
     }
 }

@@ -1,18 +1,20 @@
-//! Finished jobs that are old enough are deleted, and with them, by a trigger, their ledger and logs.
+//! Deletes finished jobs that are older than their retention. A trigger deletes their attempts and logs.
 //!
-//! A call ends after a few milliseconds, so that nobody waits for long behind it, and the next one goes on from there: what is
-//! kept because a table of the application refers to it does not stand in the way of the others.
+//! A call ends after a few milliseconds, so that other commands don't wait long behind it. The next call continues where it
+//! stopped, so that jobs kept by a foreign key of the application don't hold up the others.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Result, params};
 
 use super::foreign_keys::Referrers;
+use super::orphans::OrphanCursor;
 use super::session::Session;
 use super::{bulk_select, row, sqlite_error};
 use crate::queue::{JobRef, Pruned, Retention, Selected, Status, Timestamp};
 
-/// The oldest of one finished state after a place.
+/// The oldest jobs of one finished state, after a cursor.
 const OLD: &str = r#"
 SELECT completed_at, seq FROM "jobs" INDEXED BY "jobs__done"
 WHERE (status = 'completed' OR status = 'dead' OR status = 'cancelled') AND status = ?1 AND completed_at <= ?2
@@ -21,32 +23,32 @@ ORDER BY completed_at, seq LIMIT ?5"#;
 
 const DELETE: &str = r#"DELETE FROM "jobs" WHERE seq = ?1"#;
 
-/// A call that has taken so long goes no further.
+/// A call stops after this time.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Rows that are looked up at once.
+/// Rows read at once.
 const STRIDE: usize = 100;
 
-/// How far a call has come: the last row that it looked at.
+/// How far a call has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Which of the states.
+pub(super) struct PruneCursor {
+    /// Index of the state.
     state: usize,
-    /// `None` before the first row of the state.
+    /// The last row read; `None` before the first row of the state.
     last: Option<(Timestamp, JobRef)>,
 }
 
-/// What is to be deleted.
+/// What to delete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prune {
     pub(super) retention: Retention,
     pub(super) limit: usize,
-    /// Where the call before this one has stopped.
-    pub(super) from: Place,
+    /// Where the previous call stopped.
+    pub(super) from: PruneCursor,
 }
 
 impl Prune {
-    /// The finished states in the order in which they are gone through, each with its retention.
+    /// The finished states in order, each with its retention.
     fn states(&self) -> [(Status, Option<Duration>); 3] {
         [
             (Status::Completed, self.retention.completed),
@@ -55,35 +57,35 @@ impl Prune {
         ]
     }
 
-    /// The next that are old enough, and where they end; none when all states are through.
-    fn next(&self, db: &Session<'_>, place: &mut Place, most: usize) -> Result<Vec<(Timestamp, JobRef)>> {
-        while let Some((status, kept)) = self.states().get(place.state).copied() {
-            let rows = kept.map(|kept| old(db, status, kept, place.last, most)).transpose()?.unwrap_or_default();
+    /// The next jobs that are old enough. Moves the cursor to the next state at the end of one; none after the last.
+    fn next(&self, db: &Session<'_>, cursor: &mut PruneCursor, most: usize) -> Result<Vec<(Timestamp, JobRef)>> {
+        while let Some((status, kept)) = self.states().get(cursor.state).copied() {
+            let rows = kept.map(|kept| old(db, status, kept, cursor.last, most)).transpose()?.unwrap_or_default();
             if !rows.is_empty() {
                 return Ok(rows);
             }
-            *place = Place { state: place.state + 1, last: None };
+            *cursor = PruneCursor { state: cursor.state + 1, last: None };
         }
         Ok(Vec::new())
     }
 }
 
-/// Deletes, and tells where the next call goes on; from the start again when there was no more.
-pub(super) fn prune(db: &Session<'_>, prune: &Prune) -> Result<(Pruned, Place)> {
+/// Deletes, and returns where the next call continues: at the start, if nothing is left.
+pub(super) fn prune(db: &Session<'_>, prune: &Prune) -> Result<(Pruned, PruneCursor)> {
     let started = Instant::now();
     let referrers = Referrers::find(db)?;
-    let (mut pruned, mut place) = (Pruned::default(), prune.from);
+    let (mut pruned, mut cursor) = (Pruned::default(), prune.from);
     loop {
-        let rows = prune.next(db, &mut place, STRIDE)?;
+        let rows = prune.next(db, &mut cursor, STRIDE)?;
         if rows.is_empty() {
-            return Ok((pruned, Place::default()));
+            return Ok((pruned, PruneCursor::default()));
         }
         for row in rows {
-            if pruned.deleted >= prune.limit || (place != prune.from && started.elapsed() >= SLICE) {
+            if pruned.deleted >= prune.limit || (cursor != prune.from && started.elapsed() >= SLICE) {
                 pruned.more = true;
-                return Ok((pruned, place));
+                return Ok((pruned, cursor));
             }
-            place.last = Some(row);
+            cursor.last = Some(row);
             match delete(db, &referrers, row.1)? {
                 None => pruned.deleted += 1,
                 Some(obstacle) => _ = pruned.obstacles.insert(obstacle),
@@ -92,16 +94,16 @@ pub(super) fn prune(db: &Session<'_>, prune: &Prune) -> Result<(Pruned, Place)> 
     }
 }
 
-/// The answer where nothing is old enough.
-pub(super) fn look(db: &Session<'_>, prune: &Prune) -> Result<Option<(Pruned, Place)>> {
-    let mut place = prune.from;
-    let nothing = prune.next(db, &mut place, 1)?.is_empty();
-    Ok(nothing.then(|| (Pruned::default(), Place::default())))
+/// The result if nothing is old enough.
+pub(super) fn look(db: &Session<'_>, prune: &Prune) -> Result<Option<(Pruned, PruneCursor)>> {
+    let mut cursor = prune.from;
+    let nothing = prune.next(db, &mut cursor, 1)?.is_empty();
+    Ok(nothing.then(|| (Pruned::default(), PruneCursor::default())))
 }
 
-/// All that is old enough now, by the query that deletes.
+/// All jobs that are old enough now, by the same query.
 pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Selected> {
-    let prune = Prune { retention: *retention, limit: usize::MAX, from: Place::default() };
+    let prune = Prune { retention: *retention, limit: usize::MAX, from: PruneCursor::default() };
     let mut jobs = Vec::new();
     for (status, kept) in prune.states() {
         let Some(kept) = kept else { continue };
@@ -110,11 +112,11 @@ pub(super) fn prunable(db: &Session<'_>, retention: &Retention) -> Result<Select
     bulk_select::with_first_ids(db, jobs)
 }
 
-/// Why the job is still there, if it is.
+/// Deletes one job. Returns what prevents it, if anything does.
 fn delete(db: &Session<'_>, referrers: &Referrers, job: JobRef) -> Result<Option<String>> {
     if let Some(table) = referrers.refer_to(db, job)? {
         return Ok(Some(format!(
-            "table `{table}` refers to them, by a foreign key that says no ON DELETE SET NULL or CASCADE"
+            "table `{table}` refers to them by a foreign key without ON DELETE SET NULL or CASCADE"
         )));
     }
     match db.execute(DELETE, [job.seq()]) {
@@ -137,4 +139,30 @@ fn old(
     db.all(OLD, params![status.as_str(), horizon, instant, seq, most], |row| {
         Ok((row::instant(row, 0)?, row::reference(row, 1)?))
     })
+}
+
+/// How far both scans of the cleaner have come, kept between calls: over old jobs and over orphaned rows.
+#[derive(Default)]
+pub(super) struct CleanerCursors(Mutex<(PruneCursor, OrphanCursor)>);
+
+impl CleanerCursors {
+    pub(super) fn prune(&self) -> PruneCursor {
+        self.lock().0
+    }
+
+    pub(super) fn set_prune(&self, cursor: PruneCursor) {
+        self.lock().0 = cursor;
+    }
+
+    pub(super) fn orphans(&self) -> OrphanCursor {
+        self.lock().1
+    }
+
+    pub(super) fn set_orphans(&self, cursor: OrphanCursor) {
+        self.lock().1 = cursor;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (PruneCursor, OrphanCursor)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -11,9 +11,10 @@ use std::{io, thread};
 use rusqlite::{Connection, Result};
 use tokio::sync::oneshot;
 
-use super::db_files::FilePlace;
+use super::db_files::DbFiles;
+use super::open;
 use super::session::Session;
-use super::{TableName, open};
+use super::table_name::TableName;
 use crate::queue::StoreError;
 
 /// Reads at once; more wait for their turn.
@@ -30,7 +31,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) fn start(place: Arc<FilePlace>, table: TableName) -> io::Result<Self> {
+    pub(super) fn start(place: Arc<DbFiles>, table: TableName) -> io::Result<Self> {
         let (calls, waiting) = mpsc::channel();
         let (alive, ended) = tokio::sync::mpsc::channel(1);
         let waiting = Arc::new(Mutex::new(waiting));
@@ -80,7 +81,7 @@ fn next(waiting: &Mutex<Receiver<Call>>) -> Option<Call> {
 
 /// A thread's side: its connection, opened when it is first needed and again after an error.
 struct Desk {
-    place: Arc<FilePlace>,
+    place: Arc<DbFiles>,
     table: TableName,
     connection: Option<Connection>,
 }
@@ -89,10 +90,10 @@ impl Desk {
     fn read<T>(&mut self, read: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T, StoreError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => open::read_only(self.place.database()).map_err(|error| self.place.over(error.into()))?,
+            None => open::read_only(self.place.database()).map_err(|error| self.place.record_fatal(error.into()))?,
         };
         let answer = snapshot(&Session::new(&connection, &self.table), read);
-        let answer = answer.map_err(|error| self.place.over(error.into()))?;
+        let answer = answer.map_err(|error| self.place.record_fatal(error.into()))?;
         self.connection = Some(connection);
         Ok(answer)
     }

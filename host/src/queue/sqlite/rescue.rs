@@ -1,20 +1,21 @@
-//! Attempts that nobody will end any more: running → failed, or dead; → pending, where the guest is proved not to have started.
+//! The reaper's verb: ends the attempts of dead workers and expired leases. running → failed, or dead; → pending if the
+//! guest is proved not to have started.
 //!
-//! [`look`] finds out whether there are any and asks the files of the workers, without the database's lock; [`rescue`] writes.
+//! [`look`] reads the table and the worker files, without the write lock. [`rescue`] writes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use rusqlite::{Result, Row, params};
 
-use super::fail::{self, Settled};
-use super::ledger::{self, Entry};
+use super::attempts::{self, NewAttempt};
+use super::end_attempt::{self, FailedAttempt};
 use super::session::Session;
 use super::worker_file::Notes;
 use super::workers::{StoppedWorker, Workers};
-use super::{daemons, release, row};
-use crate::queue::lost::{self, Proof};
-use crate::queue::{Id, JobRef, Lease, Next, Outcome, Recorded, Rescued, RetryPolicies, Status, Timestamp, WorkerName};
+use super::{daemons, row};
+use crate::queue::retry::LossCause;
+use crate::queue::{Id, JobRef, Lease, Outcome, Rescued, RetryPolicies, Status, Timestamp, WorkerName};
 
 /// Running jobs, as [`read`] reads them.
 macro_rules! running {
@@ -29,30 +30,31 @@ macro_rules! running {
 
 const EXPIRED: &str = running!("ifnull(lease_until, 0) <= ?1 ORDER BY ifnull(lease_until, 0) LIMIT ?2");
 
-/// No daemon grants such a lease: the clock was ahead when it was granted, and has been set back.
+/// No daemon grants such a lease: the clock was ahead then, and has been set back.
 const TOO_FAR_AHEAD: &str = running!("ifnull(lease_until, 0) > ?1 ORDER BY ifnull(lease_until, 0) LIMIT ?2");
 
-/// Walks all that run, which are no more than the daemons have slots and have claimed ahead.
+/// Reads all running jobs: at most as many as the daemons have slots and have claimed ahead.
 const OF_WORKER: &str = running!("worker = ?1 ORDER BY ifnull(lease_until, 0) LIMIT ?2");
 
-/// A worker of another boot whose daemon was heard of since then may live under another kernel.
+/// A worker file of another boot may belong to a live daemon under another kernel. It counts as live if it announced itself
+/// within this time.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Which leases are over.
+/// Which leases count as expired.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Over {
-    /// Those that had expired at this instant.
+pub(super) struct Expiry {
+    /// Those that ended before this instant.
     pub(super) horizon: Timestamp,
-    /// Those that hold for longer than this from now on.
+    /// Those that end later than this from now: no daemon grants them.
     pub(super) max_lease: Duration,
 }
 
-/// What the files of the workers say about the attempts that may have to be ended.
+/// What the worker files prove.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    /// Workers that have stopped and left something, by name, and whether they are proved dead.
+pub(super) struct Evidence {
+    /// Workers that have stopped and left something, and whether they are proved dead.
     stopped: BTreeMap<String, bool>,
-    /// What workers have started, by their names.
+    /// The attempts that each worker has started.
     notes: HashMap<String, Notes>,
 }
 
@@ -61,13 +63,13 @@ pub(super) struct Findings {
 pub(super) struct Rescue {
     /// The attempts that it ended.
     pub(super) rescued: Vec<Rescued>,
-    /// The workers that have left nothing any more.
-    settled: BTreeSet<String>,
+    /// Workers that have nothing left to rescue.
+    finished: BTreeSet<String>,
 }
 
-impl Findings {
-    /// Takes in a worker that has stopped; gives it up where it is dead and its notes cannot be read now.
-    fn take(&mut self, worker: StoppedWorker) -> Option<StoppedWorker> {
+impl Evidence {
+    /// Adds a stopped worker. Skips a dead one whose notes cannot be read now.
+    fn add(&mut self, worker: StoppedWorker) -> Option<StoppedWorker> {
         if worker.is_dead {
             match worker.notes() {
                 Ok(notes) => _ = self.notes.insert(worker.name().to_owned(), notes),
@@ -83,122 +85,122 @@ impl Findings {
 }
 
 impl Rescue {
-    /// Removes the files of workers that have left nothing any more, and releases the locks of all.
-    pub(super) fn conclude(self, stopped: Vec<StoppedWorker>) -> Vec<Rescued> {
-        let is_settled = |worker: &&StoppedWorker| self.settled.contains(worker.name());
-        stopped.iter().filter(is_settled).for_each(StoppedWorker::forget);
+    /// Removes the files of finished workers and releases the locks of all.
+    pub(super) fn finish(self, stopped: Vec<StoppedWorker>) -> Vec<Rescued> {
+        let is_finished = |worker: &&StoppedWorker| self.finished.contains(worker.name());
+        stopped.iter().filter(is_finished).for_each(StoppedWorker::remove_file);
         self.rescued
     }
 }
 
-/// What there may be to rescue, and the workers whose locks were taken for it; `None` where nothing is.
+/// What there may be to rescue, and the workers whose locks are held for it; `None` if there is nothing.
 ///
-/// It asks for the locks before it reads: a dead worker's last write is then seen.
+/// Takes the locks before it reads, so that it sees a dead worker's last write.
 pub(super) fn look(
     db: &Session<'_>,
     workers: &Workers,
-    over: Option<Over>,
+    expiry: Option<Expiry>,
     limit: usize,
-) -> Result<Option<(Findings, Vec<StoppedWorker>)>> {
-    let (mut findings, mut stopped) = (Findings::default(), Vec::new());
+) -> Result<Option<(Evidence, Vec<StoppedWorker>)>> {
+    let (mut evidence, mut stopped) = (Evidence::default(), Vec::new());
     for worker in workers.stopped() {
-        match left_by(db, worker.name(), worker.is_dead)? {
-            Left::Nothing => worker.forget(),
-            Left::Unknown => {}
-            Left::Report | Left::Jobs => stopped.extend(findings.take(worker)),
+        match leftover(db, worker.name(), worker.is_dead)? {
+            Leftover::Nothing => worker.remove_file(),
+            Leftover::Unknown => {}
+            Leftover::Announcement | Leftover::Jobs => stopped.extend(evidence.add(worker)),
         }
     }
-    let overdue = overdue(db, over, limit)?;
-    for worker in overdue.iter().filter_map(|lost| lost.worker.as_ref()) {
-        if !findings.notes.contains_key(worker) {
-            findings.notes.extend(workers.notes_of(worker).map(|notes| (worker.clone(), notes)));
+    let expired = expired(db, expiry, limit)?;
+    for worker in expired.iter().filter_map(|lost| lost.worker.as_ref()) {
+        if !evidence.notes.contains_key(worker) {
+            evidence.notes.extend(workers.notes_of(worker).map(|notes| (worker.clone(), notes)));
         }
     }
-    Ok((!overdue.is_empty() || !stopped.is_empty()).then_some((findings, stopped)))
+    Ok((!expired.is_empty() || !stopped.is_empty()).then_some((evidence, stopped)))
 }
 
-/// Ends at most `limit` attempts: those whose lease is `over`, where that is asked for, then those of dead workers, the oldest leases first.
+/// Ends at most `limit` attempts: first those whose lease expired (with `expiry`), then those of dead workers, the oldest leases first.
 pub(super) fn rescue(
     db: &Session<'_>,
     policies: &RetryPolicies,
-    findings: &Findings,
-    over: Option<Over>,
+    evidence: &Evidence,
+    expiry: Option<Expiry>,
     limit: usize,
 ) -> Result<Rescue> {
-    let mut rescue = Rescue { rescued: Vec::new(), settled: BTreeSet::new() };
-    for lost in overdue(db, over, limit)? {
-        rescue.rescued.extend(end(db, policies, findings, lost)?);
+    let mut rescue = Rescue { rescued: Vec::new(), finished: BTreeSet::new() };
+    for lost in expired(db, expiry, limit)? {
+        rescue.rescued.extend(end(db, policies, evidence, lost)?);
     }
-    for (worker, &is_dead) in &findings.stopped {
+    for (worker, &is_dead) in &evidence.stopped {
         if is_dead {
             for lost in of_worker(db, worker, limit.saturating_sub(rescue.rescued.len()))? {
-                rescue.rescued.extend(end(db, policies, findings, lost)?);
+                rescue.rescued.extend(end(db, policies, evidence, lost)?);
             }
         }
-        if matches!(left_by(db, worker, is_dead)?, Left::Nothing | Left::Report) {
+        if matches!(leftover(db, worker, is_dead)?, Leftover::Nothing | Leftover::Announcement) {
             daemons::retire(db, worker)?;
-            rescue.settled.insert(worker.clone());
+            rescue.finished.insert(worker.clone());
         }
     }
     Ok(rescue)
 }
 
-/// Whether jobs are running that this worker has claimed.
+/// Whether a running job is leased to this worker.
 pub(super) fn holds_jobs(db: &Session<'_>, worker: &str) -> Result<bool> {
     Ok(!of_worker(db, worker, 1)?.is_empty())
 }
 
-/// What a worker that has stopped has left.
-enum Left {
+/// What a stopped worker has left behind.
+enum Leftover {
     Nothing,
-    /// Only what it said about itself.
-    Report,
-    /// Jobs that nobody else runs.
+    /// Only its row in the daemons table.
+    Announcement,
+    /// Running jobs.
     Jobs,
-    /// It may live under another kernel; its jobs wait for their leases.
+    /// It may be alive under another kernel. Its jobs wait for their leases to expire.
     Unknown,
 }
 
-fn left_by(db: &Session<'_>, worker: &str, is_dead: bool) -> Result<Left> {
+fn leftover(db: &Session<'_>, worker: &str, is_dead: bool) -> Result<Leftover> {
     let holds_jobs = holds_jobs(db, worker)?;
     let silent_for = daemons::seen_at(db, worker)?.map(|seen_at| db.now().since(seen_at));
     let may_live = !is_dead && (holds_jobs || silent_for.is_some_and(|silent_for| silent_for < SILENCE));
     Ok(match silent_for {
-        _ if may_live => Left::Unknown,
-        _ if holds_jobs => Left::Jobs,
-        Some(_) => Left::Report,
-        None => Left::Nothing,
+        _ if may_live => Leftover::Unknown,
+        _ if holds_jobs => Leftover::Jobs,
+        Some(_) => Leftover::Announcement,
+        None => Leftover::Nothing,
     })
 }
 
-/// Ends one attempt: lost, or as if it had never been where its guest is proved not to have started.
-fn end(db: &Session<'_>, policies: &RetryPolicies, findings: &Findings, lost: Lost) -> Result<Option<Rescued>> {
+/// Ends one attempt: lost, or released if its guest is proved not to have started.
+fn end(db: &Session<'_>, policies: &RetryPolicies, evidence: &Evidence, lost: Lost) -> Result<Option<Rescued>> {
     let worker = lost.worker.as_deref().unwrap_or_default();
-    let is_started = findings.notes.get(worker).is_none_or(|notes| notes.has((lost.job.seq(), lost.token)));
+    let is_started = evidence.notes.get(worker).is_none_or(|notes| notes.has((lost.job.seq(), lost.token)));
     let status = if is_started {
-        let is_dead = findings.stopped.get(worker) == Some(&true);
-        fail(db, policies, &lost, if is_dead { Proof::Death } else { Proof::Lease })?
+        let is_dead = evidence.stopped.get(worker) == Some(&true);
+        fail(db, policies, &lost, if is_dead { LossCause::WorkerDied } else { LossCause::LeaseExpired })?
     } else {
         let lease = Lease { job: lost.job, token: lost.token, worker: WorkerName::new(worker) };
-        release::release(db, &[lease])?;
+        end_attempt::release(db, &[lease])?;
         Some(Status::Pending)
     };
     Ok(status.map(|status| Rescued { id: lost.id, job_type: lost.job_type, worker: lost.worker, status }))
 }
 
-fn fail(db: &Session<'_>, policies: &RetryPolicies, lost: &Lost, proof: Proof) -> Result<Option<Status>> {
-    let error = lost::error(lost.worker.as_deref(), proof);
+fn fail(db: &Session<'_>, policies: &RetryPolicies, lost: &Lost, cause: LossCause) -> Result<Option<Status>> {
+    let error = cause.error(lost.worker.as_deref());
     let started_at = lost.started_at.unwrap_or(db.now());
-    let mut entry = Entry::without_receipt(lost.job, lost.token, lost.attempts, Outcome::Lost, started_at, db.now());
-    entry.error = Some(&error);
+    let (job, token) = (lost.job, lost.token);
+    let mut attempt = NewAttempt::without_receipt(job, token, lost.attempts, Outcome::Lost, started_at, db.now());
+    attempt.error = Some(&error);
     let next = policies.after_loss(&lost.job_type, lost.attempts, lost.max_attempts, fastrand::f64());
-    let (job, token, attempt) = (lost.job, lost.token, entry.attempt);
-    let settled = Settled { job, token, worker: None, attempt, started_at, error: &error, next };
-    if fail::settle(db, &settled)? != Recorded::Yes {
+    let failed = FailedAttempt { job, token, worker: None, attempt: attempt.attempt, started_at, error: &error, next };
+    if end_attempt::fail_job(db, &failed)? == 0 {
         return Ok(None);
     }
-    ledger::add(db, &entry)?;
-    Ok(Some(if next == Next::Dead { Status::Dead } else { Status::Failed }))
+    attempts::add(db, &attempt)?;
+    Ok(Some(next.status()))
 }
 
 struct Lost {
@@ -212,11 +214,11 @@ struct Lost {
     started_at: Option<Timestamp>,
 }
 
-fn overdue(db: &Session<'_>, over: Option<Over>, limit: usize) -> Result<Vec<Lost>> {
-    let Some(over) = over else { return Ok(Vec::new()) };
-    let mut lost = db.all(EXPIRED, params![over.horizon.as_millis(), rows(limit)], read)?;
+fn expired(db: &Session<'_>, expiry: Option<Expiry>, limit: usize) -> Result<Vec<Lost>> {
+    let Some(expiry) = expiry else { return Ok(Vec::new()) };
+    let mut lost = db.all(EXPIRED, params![expiry.horizon.as_millis(), rows(limit)], read)?;
     if lost.len() < limit {
-        let ahead = db.now().after(over.max_lease).as_millis();
+        let ahead = db.now().after(expiry.max_lease).as_millis();
         lost.extend(db.all(TOO_FAR_AHEAD, params![ahead, rows(limit - lost.len())], read)?);
     }
     Ok(lost)

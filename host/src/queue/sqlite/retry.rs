@@ -1,4 +1,4 @@
-//! Somebody wants a job run again: failed, dead, cancelled → pending.
+//! Retry by hand: failed, dead, cancelled → pending.
 
 use rusqlite::{Result, Row, params};
 
@@ -8,7 +8,7 @@ use crate::queue::{BulkResult, Event, Id, JobRef, Retried, RetryPolicies, Status
 
 const FIND: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE id = ?1"#;
 
-const FIND_PLACE: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE seq = ?1"#;
+const FIND_BY_SEQ: &str = r#"SELECT seq, status, type, attempts, max_attempts, unique_key FROM "jobs" WHERE seq = ?1"#;
 
 const RETRY: &str = r#"
 UPDATE "jobs" SET status = 'pending', scheduled_at = ?2, deferred = 0, max_attempts = ?3, completed_at = NULL WHERE seq = ?1"#;
@@ -28,7 +28,7 @@ pub(super) fn retry_many(
 ) -> Result<BulkResult> {
     let mut answer = BulkResult::default();
     for job in jobs {
-        let found = db.first(FIND_PLACE, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
+        let found = db.first(FIND_BY_SEQ, [job.seq()], Found::read)?.filter(|found| from.contains(&found.status));
         match found.map(|found| found.retry(db, policies)).transpose()? {
             Some(Retried::From(_)) => answer.moved += 1,
             Some(Retried::KeyTaken(_)) => answer.key_taken += 1,
@@ -38,7 +38,7 @@ pub(super) fn retry_many(
     Ok(answer)
 }
 
-/// What of a job decides whether it can run again.
+/// The columns that decide whether a job can run again.
 struct Found {
     seq: i64,
     status: Status,

@@ -1,4 +1,4 @@
-//! Columns as the nouns of the queue. Total: whatever a foreign program stored is read as the nearest thing it can be.
+//! Reads columns as the types of the queue. Whatever a foreign program stored is read as the nearest valid value.
 
 use std::time::Duration;
 
@@ -46,12 +46,12 @@ pub(super) fn reference(row: &Row<'_>, column: usize) -> Result<JobRef> {
     row.get(column).map(JobRef::from_seq)
 }
 
-/// What every write of a worker names, as the first three parameters.
+/// The fence of a worker's write, as its first three parameters.
 pub(super) fn fence(lease: &Lease) -> (i64, i64, &str) {
     (lease.job.seq(), lease.token, lease.worker.as_str())
 }
 
-/// Text, with U+FFFD where its bytes are no UTF-8.
+/// Text, with U+FFFD for bytes that are not UTF-8.
 pub(super) fn text(row: &Row<'_>, column: usize) -> Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
 }
@@ -69,7 +69,7 @@ pub(super) fn status(row: &Row<'_>, column: usize) -> Result<Status> {
     word(row, column, Status::parse)
 }
 
-/// A word out of a closed list.
+/// One of a fixed list of words.
 pub(super) fn word<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>) -> Result<T> {
     let word = row.get_ref(column)?.as_str()?;
     parse(word).ok_or(rusqlite::Error::FromSqlConversionFailure(
@@ -79,7 +79,7 @@ pub(super) fn word<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>
     ))
 }
 
-/// A count, at most as large as counts are here.
+/// A count, clamped to 32 bits.
 pub(super) fn small(row: &Row<'_>, column: usize) -> Result<u32> {
     row.get(column).map(clamp)
 }
@@ -88,7 +88,7 @@ pub(super) fn optional_small(row: &Row<'_>, column: usize) -> Result<Option<u32>
     Ok(row.get::<_, Option<i64>>(column)?.map(clamp))
 }
 
-/// A number that cannot be negative.
+/// A number; negative ones read as 0.
 pub(super) fn big(row: &Row<'_>, column: usize) -> Result<u64> {
     row.get(column).map(unsigned)
 }
@@ -124,7 +124,7 @@ fn progress(row: &Row<'_>, column: usize) -> Result<Option<(u8, String)>> {
     Ok(Some((percent, optional_text(row, column + 1)?.unwrap_or_default())))
 }
 
-/// A duration as the table stores it.
+/// A duration in milliseconds, as the table stores it.
 pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

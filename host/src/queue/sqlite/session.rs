@@ -1,4 +1,4 @@
-//! A connection as the verbs see it: statements prepared once, the table's name put in, one instant a transaction.
+//! A connection for the verbs: cached statements, the queue's table name, one timestamp for each transaction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::rc::Rc;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row};
 
-use super::TableName;
+use super::table_name::TableName;
 use crate::queue::Timestamp;
 
-/// Start here to write a verb: its SQL is a constant for a queue named `jobs`, and one of these runs it.
+/// Start here to write a verb: its SQL is a constant for a queue named `jobs`, and a session runs it.
 pub(super) struct Session<'c> {
     connection: &'c Connection,
     table: &'c TableName,
     now: Cell<Timestamp>,
-    /// By address of the SQL constant, which costs less to look up than its text.
+    /// By address of the SQL constant, which is cheaper to hash than its text.
     statements: RefCell<HashMap<(usize, usize), Prepared<'c>>>,
 }
 
@@ -25,12 +25,12 @@ impl<'c> Session<'c> {
         Self { connection, table, now: Cell::new(Timestamp::now()), statements: RefCell::default() }
     }
 
-    /// The instant of this transaction.
+    /// The timestamp of this transaction.
     pub(super) fn now(&self) -> Timestamp {
         self.now.get()
     }
 
-    /// Takes the clock's time as the instant of what follows.
+    /// Reads the clock, for the transaction that begins now.
     pub(super) fn tick(&self) {
         self.now.set(Timestamp::now());
     }
@@ -43,12 +43,12 @@ impl<'c> Session<'c> {
         self.table
     }
 
-    /// Runs a statement and tells how many rows it changed.
+    /// Runs a statement and returns how many rows it changed.
     pub(super) fn execute(&self, sql: &'static str, params: impl Params) -> Result<usize> {
         self.prepare(sql)?.borrow_mut().execute(params)
     }
 
-    /// The first row, where there is one.
+    /// The first row, if there is one.
     pub(super) fn first<T>(
         &self,
         sql: &'static str,
@@ -68,7 +68,7 @@ impl<'c> Session<'c> {
         self.prepare(sql)?.borrow_mut().query_map(params, read)?.collect()
     }
 
-    /// The text of every statement that was run.
+    /// The text of every statement that ran.
     #[cfg(test)]
     pub(super) fn texts(&self) -> Vec<String> {
         self.statements.borrow().values().filter_map(|statement| statement.borrow().expanded_sql()).collect()

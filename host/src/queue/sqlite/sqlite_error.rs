@@ -1,10 +1,10 @@
-//! What an error of SQLite means for whoever asked.
+//! Classifies the errors of SQLite.
 
 use rusqlite::{ErrorCode, ffi};
 
 use crate::queue::StoreError;
 
-/// Whether it is about the rows of one verb; every other error is about the database and meets all verbs alike.
+/// Whether the rows of one command are at fault. Every other error concerns the database, and so all commands.
 pub(super) fn is_about_the_rows(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => {
@@ -14,16 +14,16 @@ pub(super) fn is_about_the_rows(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// Whether another connection is in the way.
+/// Whether another connection holds the lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// What leaves nothing to rely on.
-fn lost(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
+/// Errors after which the file cannot be relied on.
+fn fatal(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
     match error.sqlite_error()?.extended_code {
         ffi::SQLITE_READONLY_DBMOVED => Some(StoreError::Gone(text.to_owned())),
-        // A page that should be in the log is beyond its end.
+        // A page of the log is missing.
         ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS => Some(StoreError::Corrupt(text.to_owned())),
         _ => match error.sqlite_error_code()? {
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(StoreError::Corrupt(text.to_owned())),
@@ -35,8 +35,8 @@ fn lost(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
-        if let Some(fault) = lost(&error, &text) {
-            return fault;
+        if let Some(fatal) = fatal(&error, &text) {
+            return fatal;
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,

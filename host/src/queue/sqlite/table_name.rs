@@ -1,18 +1,18 @@
-//! The name of a queue's table: what may stand in SQL text, and everything else that is named after it.
+//! The name of a queue's table, checked so that it can be put into SQL text.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// `[A-Za-z_][A-Za-z0-9_]{0,47}` without `__`, and none that SQLite or jobq keeps for itself. Default: `jobs`.
+/// `[A-Za-z_][A-Za-z0-9_]{0,47}` without `__`, and not a name reserved by SQLite or jobq. Default: `jobs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName(String);
 
-/// A name that no queue can have.
+/// Not a valid table name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is not a table name: expected 1 to 48 of the characters A-Z a-z 0-9 _, no digit in front, no `__`, \
-     not beginning with `sqlite_` and not `jobq_queues`"
+    "`{0}` is not a table name: expected 1 to 48 of the characters A-Z a-z 0-9 _, not starting with a digit or `sqlite_`, without `__`, \
+     and not `jobq_queues`"
 )]
 pub struct TableNameError(String);
 
@@ -20,7 +20,7 @@ impl TableName {
     /// Checks the name.
     ///
     /// # Errors
-    /// When it has another form, or is one that SQLite or jobq keeps for itself.
+    /// When it has another form or is reserved.
     pub fn parse(text: &str) -> Result<Self, TableNameError> {
         let lower = text.to_ascii_lowercase();
         let well_formed = (1..=48).contains(&text.len())
@@ -38,7 +38,7 @@ impl TableName {
         &self.0
     }
 
-    /// SQL that was written for a queue named `jobs`, for this one: every `"jobs` is its name.
+    /// Turns SQL for a queue named `jobs` into SQL for this one, by replacing every `"jobs`.
     pub(super) fn put_into(&self, sql: &str) -> String {
         sql.replace("\"jobs", &format!("\"{}", self.0))
     }
@@ -61,14 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_sql_can_carry_are_taken() {
+    fn valid_names_are_accepted() {
         for good in ["jobs", "_", "J0b_s_", "select", &"x".repeat(48)] {
             assert_eq!(TableName::parse(good).unwrap().as_str(), good);
         }
     }
 
     #[test]
-    fn every_other_name_is_refused() {
+    fn other_names_are_refused() {
         let long = "x".repeat(49);
         for bad in ["", "1a", "a__b", "a-b", "a b", "a\"b", "é", "a\0", &long, "sqlite_x", "SQLite_x", "jobq_queues"] {
             assert!(TableName::parse(bad).is_err(), "{bad:?}");

@@ -1,43 +1,45 @@
-//! Fills a queue with rows that stand in a job's way, or should not: what the benches measure it beside.
+//! Fills a queue with rows for the benchmarks to measure beside.
 
 use rusqlite::params;
 use thiserror::Error;
 
+use super::open;
+use super::open_error::OpenError;
+use super::options::{OpenMode, QueueOptions};
 use super::session::Session;
-use super::{OpenError, OpenMode, QueueOptions, open};
 use crate::queue::{JobType, StoreError};
 
-/// Rows of one transaction: more of them would only grow the log.
+/// Rows in one transaction. More would only make the log larger.
 const STEP: i64 = 100_000;
 
-/// The type of jobs that nobody serves.
+/// A type that no daemon serves.
 const UNSERVED: &str = "not-served";
 
 /// Milliseconds.
 const YEAR: i64 = 365 * 86_400_000;
 
-/// Rows that should not matter have so many priorities, from 0 on: each is one more place where a claim could meet them.
+/// Number of priorities among rows that should not matter: a claim could meet such rows once for each priority.
 const PRIORITIES: i64 = 10;
 
-/// As many as a priority can be, from 0 to the highest.
+/// Every priority from 0 to the highest.
 const ALL_PRIORITIES: i64 = i16::MAX as i64 + 1;
 
-/// What kind of rows.
+/// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillerRows {
-    /// Completed in one attempt, as their ledger says.
+    /// Completed in one attempt.
     Finished,
     /// Due in a year.
     Future,
-    /// Due in a year, with each priority from 0 on.
+    /// Due in a year, with every priority from 0 up.
     FuturePriorities,
-    /// Due, of a type that nobody serves.
+    /// Due, of a type that no daemon serves.
     Unserved,
     /// Due, all with priority 0.
     Waiting,
 }
 
-/// The numbers ?1 to ?2 - 1.
+/// For each number from ?1 to ?2 - 1.
 macro_rules! numbered {
     ($sql:literal) => {
         concat!("WITH RECURSIVE numbers(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2) ", $sql)
@@ -49,7 +51,7 @@ const FINISHED: &str = numbered!(
     SELECT n, ?3, 'completed', n % 10, 1, 1, ?4, ?4, '' FROM numbers"#
 );
 
-const LEDGER: &str = numbered!(
+const ATTEMPTS: &str = numbered!(
     r#"INSERT INTO "jobs__attempts" (seq, lease, attempt, outcome, started_at, duration_ms)
     SELECT n, 1, 1, 'completed', ?3, 0 FROM numbers"#
 );
@@ -62,18 +64,18 @@ const PENDING: &str = numbered!(
 /// Why a queue cannot be filled.
 #[derive(Debug, Error)]
 pub enum FillError {
-    /// It cannot be made.
+    /// It cannot be opened or created.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The rows cannot be written; some of them may be there.
+    /// The rows cannot be written. Some of them may have been.
     #[error("cannot fill the queue with rows: {0}")]
     Write(StoreError),
 }
 
-/// Makes the queue and fills it with `rows` jobs of `job_type`, as a foreign program would. Blocks.
+/// Creates the queue and fills it with `rows` jobs of `job_type`, as a foreign program would. Blocks.
 ///
 /// # Errors
-/// When the queue cannot be made, already has jobs, or the disk is full.
+/// When the queue cannot be created, already has jobs, or the disk is full.
 pub fn fill(options: &QueueOptions, kind: FillerRows, job_type: &JobType, rows: u32) -> Result<(), FillError> {
     let connection = open::writer(options, OpenMode::Create)?;
     let session = Session::new(&connection, &options.table);
@@ -89,7 +91,7 @@ fn insert(session: &Session<'_>, kind: FillerRows, name: &str, rows: i64) -> rus
         match kind {
             FillerRows::Finished => {
                 session.execute(FINISHED, params![from, to, name, now])?;
-                session.execute(LEDGER, params![from, to, now])?
+                session.execute(ATTEMPTS, params![from, to, now])?
             }
             FillerRows::Future => session.execute(PENDING, params![from, to, name, now + YEAR, PRIORITIES])?,
             FillerRows::FuturePriorities => {
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fill_writes_as_many_rows_as_were_asked_for() {
+    fn fill_writes_the_given_number_of_rows() {
         let rows = 100_007;
         for (kind, status) in
             [(FillerRows::Finished, "completed"), (FillerRows::Waiting, "pending"), (FillerRows::Future, "pending")]
@@ -120,8 +122,8 @@ mod tests {
             let connection = rusqlite::Connection::open(&options.database).unwrap();
             let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
             assert_eq!(count(&format!("SELECT count(*) FROM jobs WHERE status = '{status}' AND type = 't'")), rows);
-            let ledger = if kind == FillerRows::Finished { rows } else { 0 };
-            assert_eq!(count("SELECT count(*) FROM jobs__attempts"), ledger);
+            let attempts = if kind == FillerRows::Finished { rows } else { 0 };
+            assert_eq!(count("SELECT count(*) FROM jobs__attempts"), attempts);
         }
     }
 }

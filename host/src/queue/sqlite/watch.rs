@@ -1,7 +1,7 @@
-//! Notices that somebody has committed, without a word to the writer or to the runtime while nobody has.
+//! The change watcher: notices commits by any process, without waking the writer or the runtime when there are none.
 //!
-//! SQLite counts the commits of other connections; this one never writes, so it sees those of every process, its own included.
-//! It looks from a thread that sleeps until the log is written to: `cadence` says when, `file_events` wakes it.
+//! SQLite counts the commits of other connections (`data_version`). This connection never writes, so it sees all of them,
+//! including our own. Its thread sleeps until the log is written to: `file_events` wakes it, `poll_timer` says when to look.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,168 +14,175 @@ use rusqlite::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::oneshot;
 
-use super::db_files::FilePlace;
+use super::db_files::DbFiles;
 use super::file_events::FileEvents;
 use super::open;
-use super::poll_timer::{Finding, Pace, PollTimer};
+use super::poll_timer::{PollIntervals, PollTimer, WriteEvents};
 use crate::queue::{ChangeCursor, StoreError};
 
-/// Another number whenever another connection has committed. Read from shared memory in about 3 µs.
+/// Changes whenever another connection commits. Read from shared memory in about 3 µs.
 const DATA_VERSION: &str = "PRAGMA data_version";
 
-/// The pause after a look that failed; twice as long after each that follows.
+/// The pause after a failed look; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The way to the thread.
+/// The handle to the thread.
 pub(super) struct ChangeWatcher {
     /// `None` once it is closed.
-    asks: Mutex<Option<Sender<Ask>>>,
-    /// Wakes the thread when an ask is sent or no more can come.
-    bell: UnixStream,
+    requests: Mutex<Option<Sender<WaitRequest>>>,
+    /// Wakes the thread when a request is sent or the handle is closed.
+    wake: UnixStream,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Somebody who wants to be told of the first change after the one that is known.
-struct Ask {
+/// A request for the first change after `since`.
+struct WaitRequest {
     since: ChangeCursor,
-    pace: Pace,
+    intervals: PollIntervals,
     reply: oneshot::Sender<Result<ChangeCursor, StoreError>>,
 }
 
 impl ChangeWatcher {
-    pub(super) fn start(place: Arc<FilePlace>) -> io::Result<Self> {
-        let (asks, asked) = mpsc::channel();
-        let (bell, rung) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        rung.set_nonblocking(true)?;
-        let events = FileEvents::of(&place).inspect_err(|error| {
+    pub(super) fn start(files: Arc<DbFiles>) -> io::Result<Self> {
+        let (requests, inbox) = mpsc::channel();
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        let events = FileEvents::of(&files).inspect_err(|error| {
             tracing::warn!(
-                "writes of other programs are looked for at every poll_interval, no watch on files is to be had: {error}"
+                "cannot watch the database files, so writes by other programs are looked for every poll_interval: {error}"
             );
         });
         let events = events.ok();
-        let post = Post {
-            cadence: PollTimer::new(events.is_some()),
-            place,
-            asked,
-            rung,
+        let watcher = WatchLoop {
+            timer: PollTimer::new(events.is_some()),
+            files,
+            inbox,
+            woken,
             events,
             connection: None,
             waiting: Vec::new(),
             newest: ChangeCursor::default(),
             trouble: None,
         };
-        let thread = thread::Builder::new().name("jobq-watch".to_owned()).spawn(move || post.keep())?;
-        Ok(Self { asks: Mutex::new(Some(asks)), bell, thread: Mutex::new(Some(thread)) })
+        let thread = thread::Builder::new().name("jobq-watch".to_owned()).spawn(move || watcher.run())?;
+        Ok(Self { requests: Mutex::new(Some(requests)), wake, thread: Mutex::new(Some(thread)) })
     }
 
     /// Returns once there has been a commit after `since`. The first look always counts as one.
     ///
     /// # Errors
-    /// Only what is final: it tries again after every other error.
-    pub(super) async fn change(&self, since: ChangeCursor, pace: Pace) -> Result<ChangeCursor, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        match lock(&self.asks).as_ref().map(|asks| asks.send(Ask { since, pace, reply })) {
-            Some(Ok(())) => self.ring(),
+    /// Only fatal ones. It retries after all others.
+    pub(super) async fn change(
+        &self,
+        since: ChangeCursor,
+        intervals: PollIntervals,
+    ) -> Result<ChangeCursor, StoreError> {
+        let (reply, received) = oneshot::channel();
+        match lock(&self.requests).as_ref().map(|requests| requests.send(WaitRequest { since, intervals, reply })) {
+            Some(Ok(())) => self.wake_thread(),
             _ => return Err(StoreError::Closed),
         }
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        received.await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// Ends the thread and its connection.
     pub(super) async fn close(&self) {
-        lock(&self.asks).take();
-        self.ring();
+        lock(&self.requests).take();
+        self.wake_thread();
         let Some(thread) = lock(&self.thread).take() else { return };
         if !matches!(tokio::task::spawn_blocking(|| thread.join()).await, Ok(Ok(()))) {
-            tracing::error!("the thread that watches the queue for changes panicked");
+            tracing::error!("the change watcher panicked");
         }
     }
 
-    fn ring(&self) {
-        // Where it is full it rings already; where nobody listens the thread has ended.
-        let _ = (&self.bell).write(&[1]);
+    fn wake_thread(&self) {
+        // Fails if a wake-up is already pending or the thread has ended.
+        let _ = (&self.wake).write(&[1]);
     }
 }
 
 impl Drop for ChangeWatcher {
     fn drop(&mut self) {
-        lock(&self.asks).take();
-        self.ring();
+        lock(&self.requests).take();
+        self.wake_thread();
     }
 }
 
 /// The thread's side.
-struct Post {
-    cadence: PollTimer,
-    place: Arc<FilePlace>,
-    asked: Receiver<Ask>,
-    rung: UnixStream,
+struct WatchLoop {
+    timer: PollTimer,
+    files: Arc<DbFiles>,
+    inbox: Receiver<WaitRequest>,
+    woken: UnixStream,
     events: Option<FileEvents>,
-    /// With the version that was seen last; another one after each error.
+    /// With the last `data_version`. Reopened after each error.
     connection: Option<(Connection, Option<i64>)>,
-    waiting: Vec<Ask>,
-    /// The last change that was noticed.
+    waiting: Vec<WaitRequest>,
+    /// The last change noticed.
     newest: ChangeCursor,
-    /// Why it cannot look, and how long it waits before it tries again.
+    /// The current error, and the pause before the next look.
     trouble: Option<(String, Duration)>,
 }
 
-impl Post {
-    /// Looks when it is time to, as long as anybody can ask; sleeps while nobody does.
-    fn keep(mut self) {
-        while self.take_asks() {
-            let Some(pace) = self.pace() else {
+impl WatchLoop {
+    /// Looks when it is time to, until the handle is closed. Sleeps while there are no requests.
+    fn run(mut self) {
+        while self.take_requests() {
+            let Some(intervals) = self.intervals() else {
                 self.sleep(None, false);
                 continue;
             };
             let now = Instant::now();
-            let left = self.cadence.due(pace, now).saturating_duration_since(now);
+            let left = self.timer.due(intervals, now).saturating_duration_since(now);
             if left.is_zero() {
                 self.look();
-            } else if self.sleep(Some(left), self.cadence.listens()) {
-                self.cadence.written(Instant::now());
+            } else if self.sleep(Some(left), self.timer.waits_for_writes()) {
+                self.timer.written(Instant::now());
             }
         }
     }
 
-    /// Takes in who asks by now; `false` when nobody can any more.
-    fn take_asks(&mut self) -> bool {
+    /// Takes new requests; `false` when the handle is closed.
+    fn take_requests(&mut self) -> bool {
         loop {
-            match self.asked.try_recv() {
-                Ok(ask) if ask.since < self.newest => _ = ask.reply.send(Ok(self.newest)),
-                Ok(ask) => {
-                    self.waiting.push(ask);
-                    self.cadence.asked(Instant::now());
+            match self.inbox.try_recv() {
+                Ok(request) if request.since < self.newest => _ = request.reply.send(Ok(self.newest)),
+                Ok(request) => {
+                    self.waiting.push(request);
+                    self.timer.requested(Instant::now());
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
-        self.waiting.retain(|ask| !ask.reply.is_closed());
+        self.waiting.retain(|request| !request.reply.is_closed());
         true
     }
 
-    /// The shortest that is wanted; `None` where nobody waits.
-    fn pace(&self) -> Option<Pace> {
-        let paces = self.waiting.iter().map(|ask| ask.pace);
-        paces.reduce(|one, other| Pace { poll: one.poll.min(other.poll), net: one.net.min(other.net) })
+    /// The shortest intervals requested; `None` without requests.
+    fn intervals(&self) -> Option<PollIntervals> {
+        let all = self.waiting.iter().map(|request| request.intervals);
+        all.reduce(|one, other| PollIntervals {
+            polled: one.polled.min(other.polled),
+            watched: one.watched.min(other.watched),
+        })
     }
 
-    /// Sleeps until somebody rings, the time is over or, if it `listens`, a file is written to: then it is true.
-    fn sleep(&mut self, time: Option<Duration>, listens: bool) -> bool {
+    /// Sleeps until a request arrives, `time` is over or, with `watch`, a file is written to. Returns whether one was.
+    fn sleep(&mut self, time: Option<Duration>, watch: bool) -> bool {
         let time = time.and_then(|time| Timespec::try_from(time).ok());
-        let mut fds = vec![PollFd::new(&self.rung, PollFlags::IN)];
-        let events = self.events.as_ref().filter(|_| listens);
+        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        let events = self.events.as_ref().filter(|_| watch);
         let fd = events.map(FileEvents::fd);
         fds.extend(fd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
-        // An interrupted sleep is a short one.
+        // A signal ends it early, which does no harm.
         _ = poll(&mut fds, time.as_ref());
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         if ready[0] {
-            let mut rings = [0; 64];
-            while matches!((&self.rung).read(&mut rings), Ok(64)) {}
+            let mut bytes = [0; 64];
+            while matches!((&self.woken).read(&mut bytes), Ok(64)) {}
         }
         ready.get(1).is_some_and(|ready| *ready)
     }
@@ -185,12 +192,12 @@ impl Post {
         match self.changed() {
             Ok(changed) => {
                 if self.trouble.take().is_some() {
-                    tracing::info!("the queue is watched for changes again");
+                    tracing::info!("watching the queue for changes again");
                 }
-                let finding = self.cadence.looked(Instant::now(), written, changed);
-                if finding == Finding::WritesAreNotSeen {
+                let events = self.timer.looked(Instant::now(), written, changed);
+                if events == WriteEvents::Unreliable {
                     tracing::warn!(
-                        "the system does not tell of all writes to the database: from now on they are looked for at \
+                        "the system does not report all writes to the database files: from now on they are looked for \
                          every poll_interval"
                     );
                 }
@@ -206,36 +213,38 @@ impl Post {
 
     /// Whether there has been a commit since the last call.
     fn changed(&mut self) -> Result<bool, StoreError> {
-        self.place.check()?;
+        self.files.check()?;
         let (connection, seen) = match self.connection.take() {
             Some(open) => open,
-            None => (open::read_only(self.place.database()).map_err(|error| self.place.over(error.into()))?, None),
+            None => {
+                (open::read_only(self.files.database()).map_err(|error| self.files.record_fatal(error.into()))?, None)
+            }
         };
         let version =
             connection.prepare_cached(DATA_VERSION).and_then(|mut version| version.query_row([], |row| row.get(0)));
-        let version: i64 = version.map_err(|error| self.place.over(error.into()))?;
+        let version: i64 = version.map_err(|error| self.files.record_fatal(error.into()))?;
         self.connection = Some((connection, Some(version)));
         Ok(seen != Some(version))
     }
 
-    /// Says what is in the way, once, and tries again later.
+    /// Logs a new error once, and schedules the next look.
     fn trouble(&mut self, error: &StoreError) {
         let text = error.to_string();
         let pause = match self.trouble.take() {
-            Some((told, pause)) if told == text => (pause * 2).min(LONGEST_PAUSE),
+            Some((logged, pause)) if logged == text => (pause * 2).min(LONGEST_PAUSE),
             _ => {
-                tracing::warn!("cannot look whether the queue has changed, trying again: {text}");
+                tracing::warn!("cannot check whether the queue has changed, retrying: {text}");
                 FIRST_PAUSE
             }
         };
-        self.cadence.failed(Instant::now(), pause);
+        self.timer.failed(Instant::now(), pause);
         self.trouble = Some((text, pause));
     }
 
     fn answer(&mut self, answer: &Result<ChangeCursor, StoreError>) {
-        for ask in self.waiting.drain(..) {
-            // Whoever stopped waiting does not want to know.
-            let _ = ask.reply.send(answer.clone());
+        for request in self.waiting.drain(..) {
+            // Receiver dropped.
+            let _ = request.reply.send(answer.clone());
         }
     }
 }

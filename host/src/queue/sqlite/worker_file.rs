@@ -1,11 +1,11 @@
-//! The file that a worker keeps beside the database while it lives: a lock that proves its death, and its start notes.
+//! The file that a worker keeps beside the database: a lock that proves its death, and notes of the attempts it started.
 //!
-//! The worker holds `flock` on it. The kernel releases that when the process has ended, however it ended, and not while it
-//! is merely stopped: whoever gets the lock knows that the worker is dead. It works across containers that share the
-//! directory on one kernel. The header names the boot of that kernel; a file of another boot proves nothing.
+//! The worker holds `flock` on it. The kernel releases the lock when the process ends, however it ends, but not while it is
+//! only stopped. A process that gets the lock knows that the worker is dead. This works across containers on one kernel that
+//! share the directory. The header names the boot of that kernel; a file of another boot proves nothing.
 //!
-//! Behind the header stands a start note for each attempt whose guest was started and whose end is not on record. A note
-//! is one write into the page cache: it costs about a microsecond and outlives the process, though not the machine.
+//! After the header there is a note for each attempt whose guest was started and whose end was not written. A note is one
+//! write into the page cache: it takes about a microsecond and survives the process, though not the machine.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Permissions, TryLockError};
@@ -14,30 +14,30 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The first line; another version is another line.
+/// The first line. It changes with the version of the format.
 const FIRST_LINE: &str = "jobq worker file, version 1";
 
-/// Bytes in front of the notes. What the text leaves of them is zero.
+/// Bytes before the notes, padded with zeros.
 const HEADER: usize = 1024;
 
-/// Bytes of a note: divides a page, so that no note lies across two.
+/// Bytes of a note. Divides a page, so that no note crosses two.
 const NOTE: usize = 32;
 
-/// Notes that a file is given room for at once, so that a full disk does not matter later.
-const STRIDE: u64 = 4096;
+/// Notes that a file is extended by at once, so that a full disk does not matter later.
+const EXTENT: u64 = 4096;
 
-/// Bytes of a file without a note.
-pub(super) const EMPTY_FILE: u64 = offset(STRIDE);
+/// Bytes of a file without notes.
+pub(super) const EMPTY_FILE: u64 = offset(EXTENT);
 
-/// The attempt that a note is about: the row and the fencing token, which no other attempt ever has.
+/// The attempt of a note: row and fencing token. No other attempt has the same.
 pub(super) type Attempt = (i64, i64);
 
-/// What the first lines of a file say.
+/// The first lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// The worker's name.
     pub(super) worker: String,
-    /// The boot of the kernel that it ran on.
+    /// The boot of the kernel that it runs under.
     pub(super) boot: String,
 }
 
@@ -47,7 +47,11 @@ impl Header {
         let fits = text.len() < HEADER && text.lines().count() == 3;
         let mut bytes = text.into_bytes();
         bytes.resize(HEADER, 0);
-        if fits { Ok(bytes) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "the worker's name is no line")) }
+        if fits {
+            Ok(bytes)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "the worker's name does not fit on a line"))
+        }
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -59,118 +63,118 @@ impl Header {
     }
 }
 
-/// A worker's own file. To drop it releases the lock and leaves the file.
+/// A worker's own file. Dropping it releases the lock and leaves the file.
 #[derive(Debug)]
 pub(super) struct WorkerFile {
     file: File,
     path: PathBuf,
-    places: Mutex<Places>,
+    slots: Mutex<NoteSlots>,
 }
 
-/// Which attempt's note stands where.
+/// Which slot of the file has the note of which attempt.
 #[derive(Debug, Default)]
-struct Places {
+struct NoteSlots {
     taken: HashMap<Attempt, u64>,
     free: Vec<u64>,
-    /// Never used from here on.
+    /// The first slot that was never used.
     unused: u64,
-    /// The file has no room from here on.
+    /// The number of slots in the file.
     end: u64,
-    /// A note could not be written, and the file is gone: it would have said that a guest was not started.
-    given_up: bool,
+    /// A note could not be written, so the file was removed: it would prove that a guest had not started.
+    disabled: bool,
 }
 
 impl WorkerFile {
-    /// Makes the file and locks it. Everybody who may write the database may do the same with it.
+    /// Creates and locks the file, with the permissions of the database.
     ///
     /// # Errors
-    /// When it exists, cannot be made beside the database, or cannot be locked.
+    /// When it exists, cannot be created or cannot be locked.
     pub(super) fn create(path: PathBuf, header: &Header, permissions: Permissions) -> io::Result<Self> {
         let mut bytes = header.to_bytes()?;
         let mode = permissions.mode() & 0o666;
         let file = File::options().read(true).write(true).create_new(true).mode(mode).open(&path)?;
-        // Nobody else locks a file without a header, so what carries one is locked for as long as its worker lives.
-        let made = file.try_lock().map_err(io::Error::from).and_then(|()| {
+        // No process locks a file without a header, so the lock is ours before there is one.
+        let created = file.try_lock().map_err(io::Error::from).and_then(|()| {
             file.set_permissions(Permissions::from_mode(mode))?;
-            bytes.resize(HEADER + NOTE * STRIDE as usize, 0);
+            bytes.resize(HEADER + NOTE * EXTENT as usize, 0);
             file.write_all_at(&bytes, 0)
         });
-        if let Err(error) = made {
+        if let Err(error) = created {
             _ = fs::remove_file(&path);
             return Err(error);
         }
-        let places = Mutex::new(Places { end: STRIDE, ..Places::default() });
-        Ok(Self { file, path, places })
+        let slots = Mutex::new(NoteSlots { end: EXTENT, ..NoteSlots::default() });
+        Ok(Self { file, path, slots })
     }
 
     /// Notes that the guest of this attempt is being started.
     ///
     /// # Errors
-    /// The first time that a note cannot be written. The file is removed then: without it, every attempt counts as started.
+    /// The first time that a note cannot be written. The file is then removed: without it, every attempt counts as started.
     pub(super) fn started(&self, attempt: Attempt) -> io::Result<()> {
-        let written = self.place(attempt).and_then(|place| match place {
-            Some(place) => self.file.write_all_at(&note(attempt), offset(place)),
+        let written = self.slot(attempt).and_then(|slot| match slot {
+            Some(slot) => self.file.write_all_at(&note(attempt), offset(slot)),
             None => Ok(()),
         });
-        if written.is_err() && !std::mem::replace(&mut self.places().given_up, true) {
+        if written.is_err() && !std::mem::replace(&mut self.slots().disabled, true) {
             self.remove();
             return written;
         }
         Ok(())
     }
 
-    /// The end of this attempt is on record: its note says nothing any more and may be written over.
+    /// The end of this attempt was written: its slot may be reused.
     pub(super) fn ended(&self, attempt: Attempt) {
-        let mut places = self.places();
-        if let Some(place) = places.taken.remove(&attempt) {
-            places.free.push(place);
+        let mut slots = self.slots();
+        if let Some(slot) = slots.taken.remove(&attempt) {
+            slots.free.push(slot);
         }
     }
 
-    /// Removes the file, so that nobody takes this worker for dead.
+    /// Removes the file, so that this worker is never taken for dead.
     pub(super) fn remove(&self) {
         remove(&self.path, &self.file);
     }
 
-    /// A place for the note of an attempt, in a larger file if need be; `None` where notes have been given up.
-    fn place(&self, attempt: Attempt) -> io::Result<Option<u64>> {
-        let mut places = self.places();
-        if places.given_up {
+    /// Assigns a slot, extending the file if necessary; `None` if notes are disabled.
+    fn slot(&self, attempt: Attempt) -> io::Result<Option<u64>> {
+        let mut slots = self.slots();
+        if slots.disabled {
             return Ok(None);
         }
-        let place = match places.free.pop() {
-            Some(place) => place,
+        let slot = match slots.free.pop() {
+            Some(slot) => slot,
             None => {
-                if places.unused == places.end {
-                    self.file.write_all_at(&vec![0; NOTE * STRIDE as usize], offset(places.end))?;
-                    places.end += STRIDE;
+                if slots.unused == slots.end {
+                    self.file.write_all_at(&vec![0; NOTE * EXTENT as usize], offset(slots.end))?;
+                    slots.end += EXTENT;
                 }
-                places.unused += 1;
-                places.unused - 1
+                slots.unused += 1;
+                slots.unused - 1
             }
         };
-        places.taken.insert(attempt, place);
-        Ok(Some(place))
+        slots.taken.insert(attempt, slot);
+        Ok(Some(slot))
     }
 
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, NoteSlots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for WorkerFile {
-    /// Closing it is not enough while a child of this process that has yet to call `exec` has a copy of the descriptor.
+    /// Closing is not enough: a child process that has not yet called `exec` may have a copy of the descriptor.
     fn drop(&mut self) {
         _ = self.file.unlock();
     }
 }
 
-/// The file of any worker, as others see it.
+/// The file of any worker, as other processes see it.
 #[derive(Debug)]
 pub(super) struct FoundFile {
     file: File,
     path: PathBuf,
-    /// What it says about its worker.
+    /// Its header.
     pub(super) header: Header,
 }
 
@@ -180,14 +184,14 @@ impl Drop for FoundFile {
     }
 }
 
-/// The guests that a worker has started, as far as their end is not on record, and some whose end is.
+/// The attempts that a worker has started and not ended, and some that it has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Notes(HashSet<Attempt>);
 
 impl FoundFile {
-    /// Opens a file; `None` where it has no header: it is being made, was never finished, or is of another version.
+    /// Opens a file; `None` if it has no header: it is being created, was never finished, or has another version.
     pub(super) fn open(path: PathBuf) -> io::Result<Option<Self>> {
-        // Enough for the lock, and others may have more of a right to read than to write.
+        // Read access is enough for the lock.
         let file = File::open(&path)?;
         let mut bytes = [0; HEADER];
         match file.read_exact_at(&mut bytes, 0) {
@@ -197,17 +201,17 @@ impl FoundFile {
         }
     }
 
-    /// Takes the lock; `false` where somebody has it: the worker, or another who found it dead.
+    /// Takes the lock; `false` if the worker holds it, or another process that found the worker dead.
     pub(super) fn lock(&self) -> io::Result<bool> {
         match self.file.try_lock() {
-            // Whoever had the lock before may have removed the file since it was opened here.
+            // The previous holder of the lock may have removed the file since it was opened here.
             Ok(()) => Ok(is_at(&self.path, &self.file)),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// Every note that is whole.
+    /// All complete notes.
     pub(super) fn notes(&self) -> io::Result<Notes> {
         let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(usize::MAX);
         let mut bytes = vec![0; size.saturating_sub(HEADER)];
@@ -215,7 +219,7 @@ impl FoundFile {
         Ok(Notes(bytes.chunks_exact(NOTE).filter_map(attempt).collect()))
     }
 
-    /// Removes it. The lock is held until this is dropped.
+    /// Removes the file. The lock is held until this is dropped.
     pub(super) fn remove(&self) {
         remove(&self.path, &self.file);
     }
@@ -228,11 +232,11 @@ impl Notes {
     }
 }
 
-const fn offset(place: u64) -> u64 {
-    HEADER as u64 + place * NOTE as u64
+const fn offset(slot: u64) -> u64 {
+    HEADER as u64 + slot * NOTE as u64
 }
 
-/// Both numbers and both complements: neither zeros nor half a note can pass for one.
+/// Both numbers and their complements, so that neither zeros nor a torn write passes for a note.
 fn note((job, token): Attempt) -> [u8; NOTE] {
     let mut bytes = [0; NOTE];
     for (part, number) in bytes.chunks_exact_mut(8).zip([job, token, !job, !token]) {
@@ -247,12 +251,12 @@ fn attempt(bytes: &[u8]) -> Option<Attempt> {
     (note(attempt) == bytes).then_some(attempt)
 }
 
-/// Removes a file, unless its name is another one's by now.
+/// Removes a file, unless its name now belongs to another file.
 fn remove(path: &Path, file: &File) {
     if is_at(path, file)
         && let Err(error) = fs::remove_file(path)
     {
-        // It does no harm, and is tried again at every look.
+        // Harmless; it is retried at every scan.
         tracing::debug!("cannot remove `{}`: {error}", path.display());
     }
 }
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_whose_it_is_and_is_locked_while_its_worker_lives() {
+    fn the_file_names_its_worker_and_is_locked_while_the_worker_lives() {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         assert_eq!(found(&dir).header, header());
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_do_with_the_database_they_may_do_with_it() {
+    fn the_file_has_the_permissions_of_the_database() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let _own = WorkerFile::create(path.clone(), &header(), Permissions::from_mode(0o100_666)).unwrap();
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_there_already_keeps_its_file() {
+    fn a_second_worker_of_the_same_name_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         own.started((1, 1)).unwrap();
@@ -317,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_line_is_refused_and_leaves_nothing_behind() {
+    fn a_name_that_does_not_fit_on_a_line_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         for worker in ["a\nb".to_owned(), "x".repeat(HEADER)] {
             let header = Header { worker, boot: String::new() };
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_stands_as_soon_as_it_is_made_and_its_place_is_used_again() {
+    fn a_note_is_visible_at_once_and_its_slot_is_reused() {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         own.started((7, 1)).unwrap();
@@ -343,39 +347,39 @@ mod tests {
     }
 
     #[test]
-    fn a_file_grows_with_the_guests_that_run_at_once_and_not_with_those_that_ran() {
+    fn the_file_grows_with_the_number_of_running_guests() {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         let size = || dir.path().join("file").metadata().unwrap().len();
         let empty = size();
-        let stride = i64::try_from(STRIDE).unwrap();
-        for job in 0..2 * stride {
+        let extent = i64::try_from(EXTENT).unwrap();
+        for job in 0..2 * extent {
             own.started((job, 1)).unwrap();
             own.ended((job, 1));
         }
         assert_eq!(size(), empty);
-        let many: Vec<Attempt> = (0..=stride).map(|job| (job, 2)).collect();
+        let many: Vec<Attempt> = (0..=extent).map(|job| (job, 2)).collect();
         many.iter().for_each(|attempt| own.started(*attempt).unwrap());
         assert!(size() > empty);
         assert_eq!(found(&dir).notes().unwrap(), notes(&many));
     }
 
     #[test]
-    fn zeros_and_torn_notes_are_none() {
+    fn zeros_and_torn_notes_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let own = create(&dir);
         own.started((0, 0)).unwrap();
         own.started((7, 1)).unwrap();
         for torn in 1..NOTE {
-            let place = u64::try_from(torn).unwrap() + 1;
-            own.file.write_all_at(&note((77, 77))[..torn], offset(place)).unwrap();
+            let slot = u64::try_from(torn).unwrap() + 1;
+            own.file.write_all_at(&note((77, 77))[..torn], offset(slot)).unwrap();
         }
-        own.file.write_all_at(&note((78, 78))[..NOTE - 1], offset(STRIDE)).unwrap();
+        own.file.write_all_at(&note((78, 78))[..NOTE - 1], offset(EXTENT)).unwrap();
         assert_eq!(found(&dir).notes().unwrap(), notes(&[(0, 0), (7, 1)]));
     }
 
     #[test]
-    fn a_file_without_a_whole_header_is_nobodys() {
+    fn a_file_without_a_complete_header_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let whole = header().to_bytes().unwrap();
@@ -389,17 +393,17 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_cannot_be_written_takes_the_file_away_and_is_told_once() {
+    fn a_note_that_cannot_be_written_removes_the_file_and_fails_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut own = create(&dir);
         own.file = File::open(&own.path).unwrap();
         own.started((1, 1)).unwrap_err();
         own.started((2, 1)).unwrap();
-        assert!(!dir.path().join("file").exists(), "it would say that neither was started");
+        assert!(!dir.path().join("file").exists(), "it would prove that neither had started");
     }
 
     #[test]
-    fn of_many_who_find_a_worker_dead_one_gets_the_lock() {
+    fn only_one_process_gets_the_lock_of_a_dead_worker() {
         for _ in 0..50 {
             let dir = tempfile::tempdir().unwrap();
             drop(create(&dir));
@@ -416,13 +420,13 @@ mod tests {
                     });
                 }
             });
-            assert_eq!(locked.into_inner(), 1, "the others held a file that was removed, or no lock");
+            assert_eq!(locked.into_inner(), 1, "the others got a removed file, or no lock");
             assert!(!dir.path().join("file").exists());
         }
     }
 
     #[test]
-    fn nobody_removes_a_file_that_has_taken_the_name() {
+    fn a_new_file_of_the_same_name_is_not_removed() {
         let dir = tempfile::tempdir().unwrap();
         drop(create(&dir));
         let old = found(&dir);

@@ -1,6 +1,7 @@
-//! The workers of a queue by their files beside the database: which of them are proved dead, and what they had started.
+//! The workers of a queue, by their files beside the database: which are proved dead, and which attempts they had started.
 //!
-//! A file is called `DATABASE-jobq-TABLE-WORKER` and lies where the database really is, whatever link it was opened by.
+//! A file is named `DATABASE-jobq-TABLE-WORKER` and is in the directory of the real database, even if that was opened by a
+//! link.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -12,56 +13,56 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::TableName;
+use super::table_name::TableName;
 use super::worker_file::{Attempt, EMPTY_FILE, FoundFile, Header, Notes, WorkerFile};
 
-/// Where the kernel says which boot this is: the same in all its containers, another one after each restart.
+/// The kernel's boot id: the same in all containers, new after each restart.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The longest name of a file.
+/// The longest file name.
 const LONGEST_NAME: usize = 255;
 
-/// A file that has had no header for so long was not finished, because its worker was killed over it.
+/// A file without a header that is older than this belonged to a worker that was killed while it created the file.
 const UNFINISHED: Duration = Duration::from_secs(60);
 
-/// The files of one queue, and among them those of the workers that this store has registered.
+/// The worker files of one queue, and those that this process holds.
 pub(super) struct Workers {
     database: PathBuf,
     directory: PathBuf,
     prefix: OsString,
     boot: String,
     own: RwLock<HashMap<String, Arc<WorkerFile>>>,
-    /// Whether somebody was told that the directory cannot be read.
-    told: AtomicBool,
+    /// Whether an unreadable directory has been logged.
+    warned: AtomicBool,
 }
 
-/// A worker whose lock was free. Until this is dropped, nobody else finds it.
+/// A worker whose lock was free. It is locked until this is dropped, so that no other process finds it.
 #[derive(Debug)]
 pub(super) struct StoppedWorker {
     file: FoundFile,
-    /// Whether that proves its death. Otherwise it ran on another boot, or runs on another kernel.
+    /// Whether the free lock proves its death. Otherwise it ran under another boot, or runs under another kernel.
     pub(super) is_dead: bool,
 }
 
 impl StoppedWorker {
-    /// Its name in the rows.
+    /// Its name in the `worker` column.
     pub(super) fn name(&self) -> &str {
         &self.file.header.worker
     }
 
-    /// The guests that it has started.
+    /// The attempts that it has started.
     pub(super) fn notes(&self) -> io::Result<Notes> {
         self.file.notes()
     }
 
-    /// Removes its file: there is nothing left to judge.
-    pub(super) fn forget(&self) {
+    /// Removes its file: there is nothing left to rescue.
+    pub(super) fn remove_file(&self) {
         self.file.remove();
     }
 }
 
 impl Workers {
-    /// Those of the queue `table` in this file.
+    /// The workers of the queue `table` in this file.
     pub(super) fn of(database: &Path, table: &TableName) -> io::Result<Self> {
         Ok(Self::on_boot(fs::canonicalize(database)?, table, boot_id()))
     }
@@ -70,13 +71,13 @@ impl Workers {
         let mut prefix = database.file_name().unwrap_or_default().to_owned();
         prefix.push(format!("-jobq-{}-", table.as_str().to_ascii_lowercase()));
         let directory = database.parent().unwrap_or(Path::new("/")).to_owned();
-        Self { database, directory, prefix, boot, own: RwLock::default(), told: AtomicBool::new(false) }
+        Self { database, directory, prefix, boot, own: RwLock::default(), warned: AtomicBool::new(false) }
     }
 
-    /// Makes and locks the file of a worker of this process.
+    /// Creates and locks the file of a worker of this process.
     ///
     /// # Errors
-    /// When that cannot be; its death is then never proved, and leases do the work.
+    /// When it cannot. The worker's death cannot be proved then, and its jobs wait for their leases to expire.
     pub(super) fn register(&self, worker: &str) -> io::Result<()> {
         if self.own().contains_key(worker) {
             return Ok(());
@@ -88,24 +89,24 @@ impl Workers {
         Ok(())
     }
 
-    /// Notes that the guest of this attempt is being started, where its worker is registered.
+    /// Notes that the guest of this attempt is being started, if its worker is registered.
     pub(super) fn started(&self, worker: &str, attempt: Attempt) {
         let Some(file) = self.own().get(worker).cloned() else { return };
         if let Err(error) = file.started(attempt) {
             tracing::warn!(
-                "cannot note which jobs have started, so all that run count as started if this daemon dies: {error}"
+                "cannot note which jobs have started, so all claimed jobs count as started if this daemon dies: {error}"
             );
         }
     }
 
-    /// The end of this attempt is on record.
+    /// The end of this attempt was written.
     pub(super) fn ended(&self, worker: &str, attempt: Attempt) {
         if let Some(file) = self.own().get(worker) {
             file.ended(attempt);
         }
     }
 
-    /// Removes the file of a worker of this process, which has left nothing to judge.
+    /// Removes the file of a worker of this process that holds no job.
     pub(super) fn retire(&self, worker: &str) {
         if let Some(file) = self.own_mut().remove(worker) {
             file.remove();
@@ -113,7 +114,7 @@ impl Workers {
     }
 
     /// Releases the locks of all workers of this process.
-    pub(super) fn leave(&self) {
+    pub(super) fn release_locks(&self) {
         self.own_mut().clear();
     }
 
@@ -122,15 +123,15 @@ impl Workers {
         self.own().keys().cloned().collect()
     }
 
-    /// Every worker but those of this process whose lock is free.
+    /// The workers whose lock is free, except those of this process.
     pub(super) fn stopped(&self) -> Vec<StoppedWorker> {
-        match self.look() {
+        match self.scan() {
             Ok(stopped) => stopped,
             Err(error) => {
-                if !self.told.swap(true, Ordering::Relaxed) {
+                if !self.warned.swap(true, Ordering::Relaxed) {
                     let directory = self.directory.display();
                     tracing::warn!(
-                        "cannot look for dead workers in `{directory}`, so their jobs wait for their leases: {error}"
+                        "cannot look for dead workers in `{directory}`, so their jobs wait for their leases to expire: {error}"
                     );
                 }
                 Vec::new()
@@ -138,27 +139,27 @@ impl Workers {
         }
     }
 
-    /// What a worker has started, where its file proves it, whether it lives or not.
+    /// The attempts that a worker, live or dead, has started; `None` if its file is no proof.
     pub(super) fn notes_of(&self, worker: &str) -> Option<Notes> {
         let file = FoundFile::open(self.path_of(worker)).ok().flatten()?;
         let is_proof = file.header.worker == worker && self.is_of_this_boot(&file);
         if is_proof { file.notes().ok() } else { None }
     }
 
-    fn look(&self) -> io::Result<Vec<StoppedWorker>> {
+    fn scan(&self) -> io::Result<Vec<StoppedWorker>> {
         let mut stopped = Vec::new();
         for entry in self.directory.read_dir()? {
             let entry = entry?;
             let is_ours = entry.file_name().as_bytes().starts_with(self.prefix.as_bytes());
             if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                stopped.extend(self.judge(&entry));
+                stopped.extend(self.inspect(&entry));
             }
         }
         Ok(stopped)
     }
 
-    /// A worker that has stopped. What cannot be opened or locked has not, as far as anybody knows.
-    fn judge(&self, entry: &DirEntry) -> Option<StoppedWorker> {
+    /// The worker of a file, if it has stopped. One whose file cannot be opened or locked counts as live.
+    fn inspect(&self, entry: &DirEntry) -> Option<StoppedWorker> {
         let Some(file) = FoundFile::open(entry.path()).ok()? else {
             if is_unfinished(entry) {
                 _ = fs::remove_file(entry.path());
@@ -172,7 +173,8 @@ impl Workers {
         Some(StoppedWorker { file, is_dead })
     }
 
-    /// Notes from another boot may not have reached the disk, and locks of another kernel may not have reached this one.
+    /// A file of another boot proves nothing: its notes may not have reached the disk, and its lock may be held under another
+    /// kernel.
     fn is_of_this_boot(&self, file: &FoundFile) -> bool {
         !self.boot.is_empty() && file.header.boot == self.boot
     }
@@ -180,7 +182,7 @@ impl Workers {
     fn path_of(&self, worker: &str) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let name: String = worker.chars().map(plain).collect();
-        // What tells workers of a host from each other stands at the end.
+        // The end of the name tells the workers of a host apart.
         let room = LONGEST_NAME.saturating_sub(self.prefix.len());
         let mut file = self.prefix.clone();
         file.push(OsStr::new(&name[name.len().saturating_sub(room)..]));
@@ -196,12 +198,13 @@ impl Workers {
     }
 }
 
-/// The boot that this is; empty where the kernel does not say.
+/// The current boot; empty if the kernel does not say.
 fn boot_id() -> String {
     fs::read_to_string(BOOT_ID).map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether a file without a header is none of a worker that is just starting. A file with other bytes is nobody's business.
+/// Whether a file without a header was left by a killed worker. A new one may belong to a worker that is starting, and one
+/// with other content is not ours.
 fn is_unfinished(entry: &DirEntry) -> bool {
     let Ok(found) = entry.metadata() else { return false };
     let age = found.modified().ok().and_then(|time| time.elapsed().ok());
@@ -222,7 +225,7 @@ mod tests {
         Workers::on_boot(database, &TableName::parse(table).unwrap(), boot.to_owned())
     }
 
-    /// Files that a worker of this name left behind, which started these attempts and is dead.
+    /// Leaves the file of a dead worker that had started these attempts.
     fn dead(dir: &tempfile::TempDir, worker: &str, boot: &str, attempts: &[Attempt]) {
         let workers = workers(dir, "jobs", boot);
         workers.register(worker).unwrap();
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_there_from_register_to_retire() {
+    fn a_file_exists_from_register_to_retire() {
         let dir = tempfile::tempdir().unwrap();
         let workers = workers(&dir, "Mails", "b");
         workers.register("host-1-0a").unwrap();
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_worker_is_found_by_others_with_what_it_had_started() {
+    fn a_dead_worker_is_found_with_the_attempts_it_had_started() {
         let dir = tempfile::tempdir().unwrap();
         let living = workers(&dir, "jobs", "b");
         living.register("living").unwrap();
@@ -261,30 +264,30 @@ mod tests {
         assert!(found[0].is_dead);
         let notes = living.notes_of("dead").unwrap();
         assert!(notes.has((7, 1)) && !notes.has((8, 1)));
-        assert!(living.stopped().is_empty(), "nobody else judges it meanwhile");
+        assert!(living.stopped().is_empty(), "it is locked meanwhile");
         drop(found);
         let again = living.stopped();
-        assert_eq!(again.len(), 1, "whoever began may have died over it");
-        again[0].forget();
+        assert_eq!(again.len(), 1, "the process that found it may have died");
+        again[0].remove_file();
         drop(again);
         assert_eq!(names(&dir), ["queue.db", "queue.db-jobq-jobs-living"]);
-        assert!(workers(&dir, "jobs", "b").stopped().is_empty(), "the living one is not found dead by another process");
+        assert!(workers(&dir, "jobs", "b").stopped().is_empty(), "the live one is not found dead by another process");
     }
 
     #[test]
-    fn the_notes_of_a_living_worker_can_be_read() {
+    fn the_notes_of_a_live_worker_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let living = workers(&dir, "jobs", "b");
         living.register("a b").unwrap();
         living.register("a_b").unwrap_err();
         living.started("a b", (7, 1));
         assert!(living.notes_of("a b").unwrap().has((7, 1)));
-        assert_eq!(living.notes_of("a_b"), None, "a name that is written the same proves nothing");
+        assert_eq!(living.notes_of("a_b"), None, "the same file name proves nothing");
         assert_eq!(living.notes_of("nobody"), None);
     }
 
     #[test]
-    fn nothing_is_proved_by_a_file_of_another_boot_or_where_no_boot_is_known() {
+    fn a_file_of_another_boot_proves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         dead(&dir, "dead", "b", &[(7, 1)]);
         for boot in ["c", ""] {
@@ -297,16 +300,16 @@ mod tests {
     }
 
     #[test]
-    fn workers_of_other_queues_in_the_same_file_are_none_of_its_business() {
+    fn workers_of_other_queues_in_the_same_file_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         dead(&dir, "dead", "b", &[]);
         assert!(workers(&dir, "job", "b").stopped().is_empty());
         assert!(workers(&dir, "mails", "b").stopped().is_empty());
-        assert_eq!(workers(&dir, "JOBS", "b").stopped().len(), 1, "names of tables have no case");
+        assert_eq!(workers(&dir, "JOBS", "b").stopped().len(), 1, "table names are case-insensitive");
     }
 
     #[test]
-    fn files_of_others_stay_and_unfinished_ones_go() {
+    fn foreign_files_stay_and_unfinished_ones_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let workers = workers(&dir, "jobs", "b");
         let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * UNFINISHED);
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_keeps_its_end() {
+    fn a_long_name_is_cut_at_its_start() {
         let dir = tempfile::tempdir().unwrap();
         let workers = workers(&dir, "jobs", "b");
         for end in ["a", "b"] {

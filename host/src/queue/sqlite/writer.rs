@@ -1,8 +1,8 @@
-//! The one thread that writes: takes all commands that wait into one transaction and answers after its commit.
+//! The writer thread: runs all waiting commands in one transaction and replies after the commit (group commit).
 //!
-//! One connection, because SQLite has one writer anyway and waits for its lock unfairly; one commit for many commands,
-//! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: while one commits,
-//! the next gathers.
+//! There is one write connection, because SQLite allows one writer anyway and its lock is unfair. Commands share a commit,
+//! because a durable commit costs as much as a hundred of them. Nothing is delayed to fill a batch: the next batch gathers
+//! while one commits.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,65 +17,67 @@ use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::checkpoint::{Advice, Call, Checkpointer, Log, MEASURE, WRITE_BACK};
-use super::db_files::FilePlace;
-use super::file_change::{Stamps, Suspicion};
-use super::lock_wait::{GivenUp, LockWait};
+use super::checkpoint::{CheckpointTask, Checkpointer};
+use super::db_files::DbFiles;
+use super::file_change::{FileChange, FileChangeDetector};
+use super::lock_wait::{LockWait, LockWaitError};
 use super::pacer::Pacer;
 use super::session::Session;
-use super::{TableName, claim, sqlite_error};
+use super::table_name::TableName;
+use super::wal::{CHECKPOINT, CheckpointAdvice, MEASURE, WalSize};
+use super::{claim, sqlite_error};
 use crate::queue::{Claim, Claims, ParkedClaim, StoreError};
 
-/// More commands than this wait for the next transaction.
-const MOST: usize = 1024;
+/// The most commands in one transaction.
+const MAX_BATCH: usize = 1024;
 
-/// More answers than this are given by the runtime, not by the thread: to wake a task from outside costs several times as much.
-const FEW: usize = 4;
+/// More replies than this are sent from the runtime: waking a task from another thread costs several times as much.
+const MAX_DIRECT_REPLIES: usize = 4;
 
-/// Another number whenever another connection has committed.
+/// Changes whenever another connection commits.
 const DATA_VERSION: &str = "PRAGMA data_version";
 
-/// The log grows by a few megabytes at most meanwhile.
-const BETWEEN_MEASURES: Duration = Duration::from_millis(10);
+/// The log grows by a few megabytes at most in this time.
+const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where a command stands among those of its transaction.
+/// The order of the commands in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// Adds jobs, which a standing claim may take in the same transaction.
-    Added,
-    /// Before all that name a job.
+pub(super) enum BatchOrder {
+    /// Adds jobs. A parked claim runs in the same transaction.
+    Enqueue,
+    /// Before the commands about one job.
     First,
-    /// By the row of its job, so that neighbouring pages are written together.
+    /// By the row of the job, so that neighbouring pages are written together.
     Row(i64),
-    /// After everything that may add to what it looks for.
+    /// After everything that may add to the result.
     Last,
 }
 
-/// What a verb does in a transaction.
+/// A verb that runs in a transaction.
 type Write<R, T> = fn(&Session<'_>, &R) -> Result<T>;
 
-/// The answer of a verb that has nothing to write now.
+/// Returns the result of a verb if it has nothing to write, `None` otherwise.
 type Look<R, T> = fn(&Session<'_>, &R) -> Result<Option<T>>;
 
-/// The way to the thread.
-pub(super) struct Writer {
+/// The handle to the thread.
+pub(super) struct WriterThread {
     inbox: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    common: Arc<Common>,
+    shared: Arc<Shared>,
 }
 
-/// What both sides know.
+/// What the handle and the thread share.
 #[derive(Default)]
-struct Common {
-    /// Where the first command came from.
+struct Shared {
+    /// The runtime of the first command.
     runtime: OnceLock<Handle>,
     commits: AtomicU64,
-    standing: Mutex<Option<ParkedClaim>>,
+    parked: Mutex<Option<ParkedClaim>>,
 }
 
-impl Common {
-    fn standing(&self) -> MutexGuard<'_, Option<ParkedClaim>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn parked(&self) -> MutexGuard<'_, Option<ParkedClaim>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,51 +86,51 @@ enum Message {
     Close,
 }
 
-impl Writer {
+impl WriterThread {
     pub(super) fn start(
         connection: Connection,
         table: TableName,
-        patience: Option<Duration>,
-        file: Arc<FilePlace>,
+        busy_timeout: Option<Duration>,
+        files: Arc<DbFiles>,
     ) -> io::Result<Self> {
-        let (inbox, waiting) = mpsc::channel();
-        let common = Arc::<Common>::default();
-        let theirs = common.clone();
-        let checkpointer = Checkpointer::start(file.clone())?;
-        let serve = move || {
-            Desk::new(&connection, &table, waiting, patience, theirs, &file, &checkpointer).serve();
+        let (inbox, inbox_end) = mpsc::channel();
+        let shared = Arc::<Shared>::default();
+        let of_thread = shared.clone();
+        let checkpointer = Checkpointer::start(files.clone())?;
+        let run = move || {
+            WriterLoop::new(&connection, &table, inbox_end, busy_timeout, of_thread, &files, &checkpointer).run();
             checkpointer.close();
-            close(connection, &file);
+            close(connection, &files);
         };
-        let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(serve)?;
-        Ok(Self { inbox, thread: Mutex::new(Some(thread)), common })
+        let thread = thread::Builder::new().name("jobq-writer".to_owned()).spawn(run)?;
+        Ok(Self { inbox, thread: Mutex::new(Some(thread)), shared })
     }
 
-    /// Transactions that were committed since the start; those that only looked do not count.
+    /// Transactions committed since the start. Read-only ones don't count.
     pub(super) fn commits(&self) -> u64 {
-        self.common.commits.load(Ordering::Relaxed)
+        self.shared.commits.load(Ordering::Relaxed)
     }
 
-    /// Makes `claim` in the next transaction that adds jobs.
+    /// Runs `claim` in the next transaction that adds jobs.
     pub(super) fn park_claim(&self, claim: ParkedClaim) {
-        *self.common.standing() = Some(claim);
+        *self.shared.parked() = Some(claim);
     }
 
     /// Runs `write` in the next transaction.
     ///
-    /// It may run twice: a batch in which a command fails is rolled back and done again, each command on its own savepoint.
-    pub(super) async fn write<R, T>(&self, place: Place, request: R, write: Write<R, T>) -> Result<T, StoreError>
+    /// It may run twice: a batch in which a command fails is rolled back and repeated, with a savepoint for each command.
+    pub(super) async fn write<R, T>(&self, order: BatchOrder, request: R, write: Write<R, T>) -> Result<T, StoreError>
     where
         R: Send + 'static,
         T: Send + 'static,
     {
-        self.send(place, request, None, write).await
+        self.send(order, request, None, write).await
     }
 
-    /// Runs `write` in the next transaction, unless nobody else writes and `look` has the answer without.
+    /// Runs `write` in the next transaction, unless nothing else is to be written and `look` returns the result.
     pub(super) async fn look_then_write<R, T>(
         &self,
-        place: Place,
+        order: BatchOrder,
         request: R,
         look: Look<R, T>,
         write: Write<R, T>,
@@ -137,12 +139,12 @@ impl Writer {
         R: Send + 'static,
         T: Send + 'static,
     {
-        self.send(place, request, Some(look), write).await
+        self.send(order, request, Some(look), write).await
     }
 
     async fn send<R, T>(
         &self,
-        place: Place,
+        order: BatchOrder,
         request: R,
         look: Option<Look<R, T>>,
         write: Write<R, T>,
@@ -151,52 +153,52 @@ impl Writer {
         R: Send + 'static,
         T: Send + 'static,
     {
-        self.common.runtime.get_or_init(Handle::current);
-        let (reply, answer) = oneshot::channel();
-        let command = Command { place, request, look, write, outcome: None, reply };
+        self.shared.runtime.get_or_init(Handle::current);
+        let (reply, received) = oneshot::channel();
+        let command = Command { order, request, look, write, result: None, reply };
         self.inbox.send(Message::Do(Box::new(command))).map_err(|_| StoreError::Closed)?;
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        received.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Lets it finish what waits, write the log back into the file, and end.
+    /// Runs the commands that wait, checkpoints and ends the thread.
     pub(super) async fn close(&self) {
-        // A thread that is gone has closed already.
+        // Fails if the thread has already ended.
         let _ = self.inbox.send(Message::Close);
         let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         let Some(thread) = thread else { return };
         if !matches!(tokio::task::spawn_blocking(|| thread.join()).await, Ok(Ok(()))) {
-            tracing::error!("the thread that writes the queue panicked");
+            tracing::error!("the writer thread panicked");
         }
     }
 }
 
-/// A verb with its arguments, on its way through a transaction.
+/// A verb with its arguments.
 struct Command<R, T> {
-    place: Place,
+    order: BatchOrder,
     request: R,
     look: Option<Look<R, T>>,
     write: Write<R, T>,
-    outcome: Option<Result<T>>,
+    result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-/// A command whatever its verb.
+/// A command, with its types erased.
 trait Step: Send {
-    fn place(&self) -> Place;
-    /// Whether nobody waits for the answer any more.
+    fn order(&self) -> BatchOrder;
+    /// Whether the receiver was dropped.
     fn is_abandoned(&self) -> bool;
     fn can_look(&self) -> bool;
-    /// Whether looking was enough.
+    /// Returns whether no write is needed.
     fn look(&mut self, session: &Session<'_>) -> bool;
     fn write(&mut self, session: &Session<'_>) -> Result<()>;
-    /// Keeps the error for the answer.
+    /// Makes the error the result.
     fn refuse(&mut self, error: rusqlite::Error);
-    fn answer(self: Box<Self>, committed: &Result<(), StoreError>);
+    fn reply(self: Box<Self>, committed: &Result<(), StoreError>);
 }
 
 impl<R: Send, T: Send> Step for Command<R, T> {
-    fn place(&self) -> Place {
-        self.place
+    fn order(&self) -> BatchOrder {
+        self.order
     }
 
     fn is_abandoned(&self) -> bool {
@@ -208,105 +210,105 @@ impl<R: Send, T: Send> Step for Command<R, T> {
     }
 
     fn look(&mut self, session: &Session<'_>) -> bool {
-        self.outcome = self.look.and_then(|look| look(session, &self.request).transpose());
-        self.outcome.is_some()
+        self.result = self.look.and_then(|look| look(session, &self.request).transpose());
+        self.result.is_some()
     }
 
     fn write(&mut self, session: &Session<'_>) -> Result<()> {
-        self.outcome = Some(Ok((self.write)(session, &self.request)?));
+        self.result = Some(Ok((self.write)(session, &self.request)?));
         Ok(())
     }
 
     fn refuse(&mut self, error: rusqlite::Error) {
-        self.outcome = Some(Err(error));
+        self.result = Some(Err(error));
     }
 
-    fn answer(self: Box<Self>, committed: &Result<(), StoreError>) {
-        let answer = match (committed, self.outcome) {
+    fn reply(self: Box<Self>, committed: &Result<(), StoreError>) {
+        let reply = match (committed, self.result) {
             (Err(error), _) => Err(error.clone()),
-            (Ok(()), Some(outcome)) => outcome.map_err(StoreError::from),
+            (Ok(()), Some(result)) => result.map_err(StoreError::from),
             (Ok(()), None) => Err(StoreError::Closed),
         };
-        // Whoever stopped waiting does not want to know.
-        let _ = self.reply.send(answer);
+        // Receiver dropped.
+        let _ = self.reply.send(reply);
     }
 }
 
 type Batch = Vec<Box<dyn Step>>;
 
-/// What has been decided and not yet been told. Tells it when it is dropped, wherever that is.
-struct Answers {
+/// The replies of a finished batch. Dropping it sends them.
+struct Replies {
     batch: Batch,
     committed: Result<(), StoreError>,
 }
 
-impl Answers {
-    /// Lets the runtime tell it, where there is much to tell.
-    fn give(self, runtime: Option<&Handle>) {
-        if let Some(runtime) = runtime.filter(|_| self.batch.len() > FEW) {
+impl Replies {
+    /// Sends many replies from the runtime, few from this thread.
+    fn send(self, runtime: Option<&Handle>) {
+        if let Some(runtime) = runtime.filter(|_| self.batch.len() > MAX_DIRECT_REPLIES) {
             runtime.spawn(async move { drop(self) });
         }
     }
 }
 
-impl Drop for Answers {
+impl Drop for Replies {
     fn drop(&mut self) {
-        self.batch.drain(..).for_each(|step| step.answer(&self.committed));
+        self.batch.drain(..).for_each(|step| step.reply(&self.committed));
     }
 }
 
 /// The thread's side.
-struct Desk<'c> {
+struct WriterLoop<'c> {
     session: Session<'c>,
-    waiting: Receiver<Message>,
-    patience: LockWait,
-    common: Arc<Common>,
-    file: &'c FilePlace,
+    inbox: Receiver<Message>,
+    lock_wait: LockWait,
+    shared: Arc<Shared>,
+    files: &'c DbFiles,
     checkpointer: &'c Checkpointer,
     pacer: RefCell<Pacer>,
-    stamps: RefCell<Stamps>,
+    file_changes: RefCell<FileChangeDetector>,
     others_committed: Cell<bool>,
-    /// What SQLite said when it was last asked whether others have committed.
+    /// The last value of `PRAGMA data_version`.
     data_version: Cell<Option<i64>>,
-    /// When the log was measured for the last time.
+    /// When the log was last measured.
     measured: Cell<Option<Instant>>,
 }
 
-impl<'c> Desk<'c> {
+impl<'c> WriterLoop<'c> {
     fn new(
         connection: &'c Connection,
         table: &'c TableName,
-        waiting: Receiver<Message>,
-        patience: Option<Duration>,
-        common: Arc<Common>,
-        file: &'c FilePlace,
+        inbox: Receiver<Message>,
+        busy_timeout: Option<Duration>,
+        shared: Arc<Shared>,
+        files: &'c DbFiles,
         checkpointer: &'c Checkpointer,
     ) -> Self {
         Self {
             session: Session::new(connection, table),
-            waiting,
-            patience: LockWait::to_write(patience),
-            common,
-            file,
+            inbox,
+            lock_wait: LockWait::to_write(busy_timeout),
+            shared,
+            files,
             checkpointer,
             pacer: RefCell::default(),
-            stamps: RefCell::default(),
+            file_changes: RefCell::default(),
             others_committed: Cell::new(false),
             data_version: Cell::new(None),
             measured: Cell::new(None),
         }
     }
 
-    fn serve(&self) {
-        while let Ok(message) = self.waiting.recv() {
+    fn run(&self) {
+        while let Ok(message) = self.inbox.recv() {
             let (batch, mut closing) = self.gather(Batch::new(), Some(message));
             let mut batch = self.look(batch);
             if !batch.is_empty() {
                 if !closing {
-                    (batch, closing) = self.leave_others_their_turn(batch);
+                    (batch, closing) = self.yield_to_other_writers(batch);
                 }
                 self.write(batch);
-                self.see_to_the_log();
+                self.maintain_log();
             }
             if closing {
                 return;
@@ -314,97 +316,97 @@ impl<'c> Desk<'c> {
         }
     }
 
-    /// Sees to the log while nobody waits for an answer.
-    fn see_to_the_log(&self) {
+    /// Checkpoints if it is time to. Runs after the replies were sent.
+    fn maintain_log(&self) {
         let now = Instant::now();
-        if self.measured.get().is_some_and(|measured| now - measured < BETWEEN_MEASURES) {
+        if self.measured.get().is_some_and(|measured| now - measured < MEASURE_INTERVAL) {
             return;
         }
         self.measured.set(Some(now));
-        if self.file.check().is_err() {
+        if self.files.check().is_err() {
             return;
         }
-        let done = self.session.first(MEASURE, [], Log::read).and_then(|log| self.write_back_or_delegate(log));
+        let done = self.session.first(MEASURE, [], WalSize::read).and_then(|log| self.checkpoint_or_delegate(log));
         if let Err(error) = done {
-            tracing::warn!("cannot write the write-ahead log back into the database: {}", self.failed(error));
+            tracing::warn!("cannot checkpoint the write-ahead log: {}", self.failed(error));
         }
     }
 
-    fn write_back_or_delegate(&self, log: Option<Log>) -> Result<()> {
+    fn checkpoint_or_delegate(&self, log: Option<WalSize>) -> Result<()> {
         let Some(log) = log else { return Ok(()) };
-        self.stamp(log);
+        self.check_file(log);
         match log.advice() {
-            Advice::Wait => {}
-            Advice::Delegate => self.checkpointer.call(Call::WriteBack),
-            Advice::WriteBack => {
-                self.session.first(WRITE_BACK, [], Log::read)?;
-                self.session.first(MEASURE, [], Log::read)?.into_iter().for_each(|log| self.stamp(log));
+            CheckpointAdvice::Wait => {}
+            CheckpointAdvice::Delegate => self.checkpointer.submit(CheckpointTask::Checkpoint),
+            CheckpointAdvice::Checkpoint => {
+                self.session.first(CHECKPOINT, [], WalSize::read)?;
+                self.session.first(MEASURE, [], WalSize::read)?.into_iter().for_each(|log| self.check_file(log));
             }
         }
         Ok(())
     }
 
-    /// Looks whether the file changes by itself.
-    fn stamp(&self, log: Log) {
-        let mut stamps = self.stamps.borrow_mut();
-        stamps.committed(log, self.others_committed.take());
-        let suspicion = self.file.stamp().map(|stamp| stamps.look(Instant::now(), stamp));
-        if let Some(Suspicion::Examine { resized }) = suspicion {
-            self.checkpointer.call(Call::Examine { resized });
+    /// Detects changes of the database file that SQLite did not make.
+    fn check_file(&self, log: WalSize) {
+        let mut detector = self.file_changes.borrow_mut();
+        detector.committed(log, self.others_committed.take());
+        let change = self.files.stamp().map(|stamp| detector.look(Instant::now(), stamp));
+        if let Some(FileChange::Unexplained { resized }) = change {
+            self.checkpointer.submit(CheckpointTask::Examine { resized });
         }
     }
 
-    /// Waits as long as the lock should stay free for others, and takes what comes meanwhile into the batch.
-    fn leave_others_their_turn(&self, batch: Batch) -> (Batch, bool) {
+    /// Leaves the lock free for as long as the pacer says, and adds the commands that arrive meanwhile to the batch.
+    fn yield_to_other_writers(&self, batch: Batch) -> (Batch, bool) {
         match self.pacer.borrow().pause(Instant::now()) {
             Some(pause) => thread::sleep(pause),
             None => return (batch, false),
         }
-        self.gather(batch, self.waiting.try_recv().ok())
+        self.gather(batch, self.inbox.try_recv().ok())
     }
 
-    /// All that waits now, in the order in which it shall run, and whether to stop after it.
+    /// Adds the commands that wait, in the order to run them. Returns whether to stop after this batch.
     fn gather(&self, mut batch: Batch, mut next: Option<Message>) -> (Batch, bool) {
         while let Some(Message::Do(step)) = next {
             if !step.is_abandoned() {
                 batch.push(step);
             }
-            if batch.len() >= MOST {
+            if batch.len() >= MAX_BATCH {
                 next = None;
                 break;
             }
-            next = self.waiting.try_recv().ok();
+            next = self.inbox.try_recv().ok();
         }
-        if batch.iter().any(|step| step.place() == Place::Added) {
-            batch.extend(self.standing_claim());
+        if batch.iter().any(|step| step.order() == BatchOrder::Enqueue) {
+            batch.extend(self.parked_claim());
         }
-        batch.sort_by_key(|step| step.place());
+        batch.sort_by_key(|step| step.order());
         (batch, matches!(next, Some(Message::Close)))
     }
 
-    /// The claim that somebody left for when jobs are added.
-    fn standing_claim(&self) -> Option<Box<dyn Step>> {
-        let (request, reply) = self.common.standing().take()?.take()?;
+    /// The parked claim, as a command.
+    fn parked_claim(&self) -> Option<Box<dyn Step>> {
+        let (request, reply) = self.shared.parked().take()?.take()?;
         let write: Write<Claim, Claims> = claim::claim;
-        Some(Box::new(Command { place: Place::Last, request, look: None, write, outcome: None, reply }))
+        Some(Box::new(Command { order: BatchOrder::Last, request, look: None, write, result: None, reply }))
     }
 
-    /// Answers what needs no write, where nothing in the batch does, and returns the rest.
+    /// If every command can be read-only: replies to those that have nothing to write, and returns the rest.
     fn look(&self, batch: Batch) -> Batch {
         if batch.is_empty() || !batch.iter().all(|step| step.can_look()) {
             return batch;
         }
         let begun =
-            self.file.check().and_then(|()| self.session.execute("BEGIN", []).map_err(|error| self.failed(error)));
+            self.files.check().and_then(|()| self.session.execute("BEGIN", []).map_err(|error| self.failed(error)));
         if let Err(error) = begun {
-            Answers { batch, committed: Err(error) }.give(self.common.runtime.get());
+            Replies { batch, committed: Err(error) }.send(self.shared.runtime.get());
             return Batch::new();
         }
         self.session.tick();
         let mut rest = Batch::new();
         for mut step in batch {
             if step.look(&self.session) {
-                step.answer(&Ok(()));
+                step.reply(&Ok(()));
             } else {
                 rest.push(step);
             }
@@ -414,18 +416,18 @@ impl<'c> Desk<'c> {
     }
 
     fn write(&self, mut batch: Batch) {
-        let committed = self.transact(&mut batch, together).or_else(|error| match error {
-            Failure::Rows => self.transact(&mut batch, apart),
-            failure => Err(failure),
+        let committed = self.transact(&mut batch, all_or_none).or_else(|error| match error {
+            BatchError::Rows => self.transact(&mut batch, each_on_a_savepoint),
+            error => Err(error),
         });
-        let committed = committed.map_err(|failure| self.file.over(failure.into_store_error()));
-        Answers { batch, committed }.give(self.common.runtime.get());
+        let committed = committed.map_err(|error| self.files.record_fatal(error.into_store_error()));
+        Replies { batch, committed }.send(self.shared.runtime.get());
     }
 
-    fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
+    fn transact(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), BatchError> {
         self.begin()?;
         let begun = Instant::now();
-        let done = self.run(batch, run);
+        let done = self.run_and_commit(batch, run);
         if done.is_err() {
             self.roll_back();
         }
@@ -434,14 +436,18 @@ impl<'c> Desk<'c> {
         done
     }
 
-    /// All between the taking of the lock and its return. What was committed to files that are no longer there was not.
-    fn run(&self, batch: &mut Batch, run: fn(&Session<'_>, &mut Batch) -> Result<()>) -> Result<(), Failure> {
-        self.file.check()?;
+    /// Runs the batch and commits it. A commit to files that have been replaced counts as failed.
+    fn run_and_commit(
+        &self,
+        batch: &mut Batch,
+        run: fn(&Session<'_>, &mut Batch) -> Result<()>,
+    ) -> Result<(), BatchError> {
+        self.files.check()?;
         self.note_foreign_commits()?;
         run(&self.session, batch)?;
         self.session.execute("COMMIT", [])?;
-        self.file.check()?;
-        self.common.commits.fetch_add(1, Ordering::Relaxed);
+        self.files.check()?;
+        self.shared.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -455,68 +461,68 @@ impl<'c> Desk<'c> {
         Ok(())
     }
 
-    /// Takes the write lock, waiting for whoever holds it as long as patience lasts.
-    fn begin(&self) -> Result<(), Failure> {
-        self.file.check()?;
-        self.patience.last(|| self.session.execute("BEGIN IMMEDIATE", [])).map_err(|why| match why {
-            GivenUp::Busy => Failure::Database(StoreError::Busy),
-            GivenUp::Failed(error) => Failure::from(error),
+    /// Takes the write lock; waits for other processes up to `busy_timeout`.
+    fn begin(&self) -> Result<(), BatchError> {
+        self.files.check()?;
+        self.lock_wait.retry(|| self.session.execute("BEGIN IMMEDIATE", [])).map_err(|error| match error {
+            LockWaitError::Busy => BatchError::Database(StoreError::Busy),
+            LockWaitError::Sqlite(error) => BatchError::from(error),
         })?;
         self.session.tick();
         Ok(())
     }
 
     fn failed(&self, error: rusqlite::Error) -> StoreError {
-        self.file.over(error.into())
+        self.files.record_fatal(error.into())
     }
 
-    /// Ends the transaction without a trace, where SQLite has not done so itself.
+    /// Rolls back, unless SQLite has already done so.
     fn roll_back(&self) {
         if self.session.connection().is_autocommit() {
             return;
         }
         if let Err(error) = self.session.execute("ROLLBACK", []) {
-            tracing::error!(%error, "the queue's transaction cannot be rolled back");
+            tracing::error!(%error, "cannot roll back the transaction");
         }
     }
 }
 
 /// Why a batch was not committed.
-enum Failure {
-    /// One of its commands broke a rule of the table; the others may stand.
+enum BatchError {
+    /// The table refused the rows of one command. The others may succeed.
     Rows,
-    /// The database failed them all.
+    /// The database failed; no command can succeed.
     Database(StoreError),
 }
 
-impl Failure {
+impl BatchError {
     fn into_store_error(self) -> StoreError {
         match self {
-            Self::Rows => StoreError::Refused("a row breaks a rule of the table".to_owned()),
+            Self::Rows => StoreError::Refused("a row violates a constraint".to_owned()),
             Self::Database(error) => error,
         }
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for BatchError {
     fn from(error: StoreError) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for BatchError {
     fn from(error: rusqlite::Error) -> Self {
         if sqlite_error::is_about_the_rows(&error) { Self::Rows } else { Self::Database(error.into()) }
     }
 }
 
-/// One after the other; the first that fails fails all.
-fn together(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
+/// Runs the commands until one fails.
+fn all_or_none(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
     batch.iter_mut().try_for_each(|step| step.write(session))
 }
 
-/// Each on its own savepoint, so that one that breaks a rule is alone in failing. Costs a copy of every page it touches.
-fn apart(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
+/// Runs each command on a savepoint, so that only those that violate a constraint fail. Costs a copy of every page touched.
+fn each_on_a_savepoint(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
     for step in batch {
         session.execute("SAVEPOINT one", [])?;
         match step.write(session) {
@@ -532,12 +538,12 @@ fn apart(session: &Session<'_>, batch: &mut Batch) -> Result<()> {
     Ok(())
 }
 
-/// Writes the log back into the file, as far as no reader needs it, unless there is much of it: the next daemon does that.
-/// Where the files are no longer those that were opened it must not be: what others have written to theirs would be lost.
-fn close(connection: Connection, file: &FilePlace) {
-    let is_short = || connection.query_row(MEASURE, [], Log::read).is_ok_and(|log| !log.is_long());
-    let closed = if file.check().is_ok() && is_short() {
-        connection.query_row(WRITE_BACK, [], |_| Ok(()))
+/// Checkpoints what no reader needs, unless the log is large, and closes the connection.
+/// If the files were replaced, a checkpoint would overwrite what others have written to the new ones.
+fn close(connection: Connection, files: &DbFiles) {
+    let is_small = || connection.query_row(MEASURE, [], WalSize::read).is_ok_and(|log| !log.is_large());
+    let closed = if files.check().is_ok() && is_small() {
+        connection.query_row(CHECKPOINT, [], |_| Ok(()))
     } else {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
     };
@@ -548,7 +554,8 @@ fn close(connection: Connection, file: &FilePlace) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{OpenMode, QueueOptions, enqueue, open};
+    use super::super::options::{OpenMode, QueueOptions};
+    use super::super::{enqueue, open};
     use super::*;
     use crate::queue::{JobType, NewJob, Payload};
 
@@ -557,22 +564,22 @@ mod tests {
         NewJob::new(JobType::parse("work").unwrap(), payload)
     }
 
-    fn fresh(directory: &tempfile::TempDir) -> (Connection, Arc<FilePlace>) {
+    fn fresh(directory: &tempfile::TempDir) -> (Connection, Arc<DbFiles>) {
         let options = QueueOptions::new(directory.path().join("queue.db"));
         let connection = open::writer(&options, OpenMode::Create).unwrap();
-        (connection, Arc::new(FilePlace::of(&options.database).unwrap()))
+        (connection, Arc::new(DbFiles::of(&options.database).unwrap()))
     }
 
-    async fn add(writer: &Writer, jobs: Vec<NewJob>) -> Result<(), StoreError> {
-        writer.write(Place::First, jobs, |db, jobs| enqueue::enqueue(db, jobs).map(drop)).await
+    async fn add(writer: &WriterThread, jobs: Vec<NewJob>) -> Result<(), StoreError> {
+        writer.write(BatchOrder::First, jobs, |db, jobs| enqueue::enqueue(db, jobs).map(drop)).await
     }
 
     #[tokio::test]
-    async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing_else() {
+    async fn a_full_disk_fails_only_what_does_not_fit() {
         let directory = tempfile::tempdir().unwrap();
-        let (connection, file) = fresh(&directory);
+        let (connection, files) = fresh(&directory);
         connection.pragma_update(None, "max_page_count", 100).unwrap();
-        let writer = Writer::start(connection, TableName::default(), None, file).unwrap();
+        let writer = WriterThread::start(connection, TableName::default(), None, files).unwrap();
 
         let mut stored = 0;
         let refused = loop {
@@ -583,29 +590,29 @@ mod tests {
         };
         assert!(matches!(refused, StoreError::Full(_)) && refused.is_transient(), "{refused:?}");
         let count = |db: &Session<'_>, (): &()| db.first(r#"SELECT count(*) FROM "jobs""#, [], |row| row.get(0));
-        let rows: Option<i64> = writer.write(Place::First, (), count).await.unwrap();
+        let rows: Option<i64> = writer.write(BatchOrder::First, (), count).await.unwrap();
         assert_eq!(rows, Some(stored));
 
         let make_room = |db: &Session<'_>, (): &()| db.execute(r#"DELETE FROM "jobs" WHERE seq = 1"#, []);
-        assert_eq!(writer.write(Place::First, (), make_room).await.unwrap(), 1);
+        assert_eq!(writer.write(BatchOrder::First, (), make_room).await.unwrap(), 1);
         add(&writer, vec![big_job()]).await.unwrap();
         writer.close().await;
     }
 
     #[tokio::test]
-    async fn a_command_that_nobody_waits_for_is_not_run() {
+    async fn a_command_whose_receiver_was_dropped_does_not_run() {
         let directory = tempfile::tempdir().unwrap();
-        let (connection, file) = fresh(&directory);
-        let (inbox, waiting) = mpsc::channel();
-        let writer = Writer { inbox, thread: Mutex::new(None), common: Arc::default() };
+        let (connection, files) = fresh(&directory);
+        let (inbox, inbox_end) = mpsc::channel();
+        let writer = WriterThread { inbox, thread: Mutex::new(None), shared: Arc::default() };
         let mut call = Box::pin(add(&writer, vec![big_job()]));
         std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         drop(call);
         drop(writer);
         let table = TableName::default();
-        let common = Arc::default();
-        let checkpointer = Checkpointer::start(file.clone()).unwrap();
-        Desk::new(&connection, &table, waiting, None, common, &file, &checkpointer).serve();
+        let shared = Arc::default();
+        let checkpointer = Checkpointer::start(files.clone()).unwrap();
+        WriterLoop::new(&connection, &table, inbox_end, None, shared, &files, &checkpointer).run();
         let rows: i64 = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0);
     }

@@ -10,10 +10,10 @@ use fastrand::Rng;
 
 use super::daemon::{Daemon, Guest, Key, LEASE, Stopping, job_type, key};
 use super::script::{Input, Job, Script, TYPES};
-use crate::queue::memory::{Gone, Table};
+use crate::queue::memory::{LostAttempts, Table};
 use crate::queue::{
-    self, AttemptRecord, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload, Receipt, Recorded,
-    Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
+    self, AttemptRecord, AttemptWrite, Backoff, Claim, Claimed, Claims, Due, Id, Lease, NewJob, Outcome, Payload,
+    Receipt, Rescued, RetryPolicies, RetryPolicy, StaleLease, Status, Timestamp, WorkerName,
 };
 use crate::sandbox::GuestOutcome as End;
 use crate::worker::attempt::{Verdict, decide};
@@ -743,7 +743,7 @@ impl<'s> World<'s> {
         })
     }
 
-    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> Recorded {
+    fn end(&mut self, job: &Claimed, verdict: &Verdict, now: Timestamp) -> AttemptWrite {
         let receipt = Receipt::of(job, Duration::ZERO);
         match verdict {
             Verdict::Complete(result) => {
@@ -766,7 +766,8 @@ impl<'s> World<'s> {
             let notes = graves.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
-        let gone = Gone { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
+        let gone =
+            LostAttempts { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
         let rescued = self.table.rescue(&self.policies, gone, has_started, || 0.5, now);
         for job in &rescued {
             let Some(row) = self.table.find(&job.id) else { continue };

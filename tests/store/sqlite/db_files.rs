@@ -13,7 +13,7 @@ use crate::store::job;
 
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Nothing is acknowledged any more, and everybody is told.
+/// Checks that nothing is acknowledged any more and that every call returns the error.
 async fn is_over(store: &SqliteStore, file: &Path) {
     let refused = store.enqueue(vec![job("work")]).await;
     let name = file.display().to_string();
@@ -24,7 +24,7 @@ async fn is_over(store: &SqliteStore, file: &Path) {
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_once_one_of_the_files_is_gone() {
+async fn nothing_is_acknowledged_after_a_file_is_lost() {
     for suffix in ["", "-wal", "-shm"] {
         for lose in [
             |file: &Path| fs::remove_file(file).unwrap(),
@@ -45,7 +45,7 @@ async fn nothing_is_acknowledged_once_one_of_the_files_is_gone() {
 }
 
 #[tokio::test]
-async fn files_are_watched_where_a_link_leads() {
+async fn the_files_of_a_linked_database_are_watched() {
     for suffix in ["-wal", "-shm"] {
         let file = File::new();
         let real = file.path().with_file_name("real.db");
@@ -60,7 +60,7 @@ async fn files_are_watched_where_a_link_leads() {
 }
 
 #[tokio::test]
-async fn a_link_that_leads_elsewhere_is_another_database() {
+async fn a_changed_link_is_another_database() {
     let file = File::new();
     let real = file.path().with_file_name("real.db");
     drop(SqliteStore::open(QueueOptions::new(&real), OpenMode::Create).unwrap());
@@ -75,7 +75,7 @@ async fn a_link_that_leads_elsewhere_is_another_database() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn whoever_waits_for_a_change_is_told_of_a_loss_at_once() {
+async fn waiting_for_a_change_ends_when_a_file_is_lost() {
     for suffix in ["", "-wal", "-shm"] {
         let file = File::new();
         let store = file.store();
@@ -90,7 +90,7 @@ async fn whoever_waits_for_a_change_is_told_of_a_loss_at_once() {
 }
 
 #[tokio::test]
-async fn a_file_with_two_names_is_warned_of() {
+async fn a_hard_link_is_warned_about() {
     let file = File::new();
     let store = file.store();
     assert_eq!(store.health().await.unwrap(), None);

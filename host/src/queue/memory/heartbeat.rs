@@ -1,4 +1,4 @@
-//! What a worker does under a lease while the attempt goes on: renew it, look whether it holds, tell progress, hand it back.
+//! What a heartbeat writes about running attempts: longer leases, log lines and progress.
 
 use std::time::Duration;
 
@@ -24,23 +24,12 @@ impl Table {
         leases.iter().filter_map(stale).collect()
     }
 
-    /// Writes what running attempts have logged and how far they are.
-    pub fn record(&mut self, progress: Vec<Progress>) {
+    /// Writes the log lines and progress of running attempts.
+    pub fn save_progress(&mut self, progress: Vec<Progress>) {
         for Progress { lease, lines, progress } in progress {
             let Some(row) = self.held(&lease) else { continue };
             row.history.log(lease.token, row.job.attempts.saturating_add(1), lines);
             row.job.progress = progress.or(row.job.progress.take());
-        }
-    }
-
-    /// running → pending at the same place in the queue and without a trace but the token.
-    pub fn release(&mut self, leases: &[Lease]) {
-        for lease in leases {
-            self.change_held(lease, |row| {
-                row.job.status = Status::Pending;
-                row.job.lease_until = None;
-                row.forget_attempt();
-            });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Deleting old jobs beside tables of the application, and what jobs leave that are deleted behind the queue's back.
+//! Cleanup beside tables of the application, and of rows whose job was replaced by a foreign program.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::{claim, job, line, receipt};
 const ALL: Retention =
     Retention { completed: Some(Duration::ZERO), cancelled: Some(Duration::ZERO), dead: Some(Duration::ZERO) };
 
-/// A queue with so many completed jobs, each with a line in its log.
+/// A queue with `count` completed jobs, each with a log line.
 async fn completed(file: &File, count: usize) -> std::sync::Arc<jobq::queue::sqlite::SqliteStore> {
     let store = file.store();
     store.enqueue((0..count).map(|_| job("work")).collect()).await.unwrap();
@@ -37,7 +37,7 @@ fn count(file: &File, table: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn jobs_that_a_foreign_key_holds_are_kept_and_the_others_go() {
+async fn jobs_held_by_a_foreign_key_are_kept_and_the_others_deleted() {
     for (column, value, rule) in [
         ("job TEXT REFERENCES jobs(id)", "id", ""),
         ("job INTEGER REFERENCES jobs ON DELETE RESTRICT", "seq", ""),
@@ -58,8 +58,8 @@ async fn jobs_that_a_foreign_key_holds_are_kept_and_the_others_go() {
         for round in [5, 0] {
             let pruned = prune_all(&*store).await;
             assert_eq!(pruned.deleted, round, "{column}");
-            let told = pruned.obstacles.into_iter().next().unwrap();
-            assert!(told.contains("`my orders`") && told.contains("ON DELETE SET NULL"), "{told}");
+            let obstacle = pruned.obstacles.into_iter().next().unwrap();
+            assert!(obstacle.contains("`my orders`") && obstacle.contains("ON DELETE SET NULL"), "{obstacle}");
         }
         store.enqueue(vec![job("work")]).await.unwrap();
         file.foreign().execute_batch("DELETE FROM \"my orders\"").unwrap();
@@ -69,7 +69,7 @@ async fn jobs_that_a_foreign_key_holds_are_kept_and_the_others_go() {
 }
 
 #[tokio::test]
-async fn a_call_ends_after_a_moment_and_the_next_goes_on_behind_what_is_kept() {
+async fn a_call_is_short_and_the_next_continues_after_jobs_that_are_kept() {
     const ROWS: usize = 20_000;
     let file = File::new();
     let store = file.store();
@@ -86,13 +86,13 @@ async fn a_call_ends_after_a_moment_and_the_next_goes_on_behind_what_is_kept() {
     while more {
         let pruned = store.prune(ALL, usize::MAX).await.unwrap();
         (deleted, more, calls) = (deleted + pruned.deleted, pruned.more, calls + 1);
-        assert!(calls <= ROWS, "it does not get on");
+        assert!(calls <= ROWS, "no progress");
     }
     assert_eq!((deleted, count(&file, "jobs")), (ROWS / 2, 10_000));
 }
 
 #[tokio::test]
-async fn a_foreign_key_that_says_what_follows_holds_nothing_up() {
+async fn a_foreign_key_with_on_delete_holds_nothing_up() {
     for (rule, left) in [("SET NULL", 2), ("CASCADE", 0)] {
         let file = File::new();
         let store = completed(&file, 2).await;
@@ -106,7 +106,7 @@ async fn a_foreign_key_that_says_what_follows_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn what_a_replaced_job_left_is_forgotten_in_time() {
+async fn rows_of_a_replaced_job_are_deleted_later() {
     let file = File::new();
     let store = completed(&file, 3).await;
     let running = {
@@ -114,7 +114,7 @@ async fn what_a_replaced_job_left_is_forgotten_in_time() {
         store.claim(claim("work", 1)).await.unwrap().jobs.remove(0)
     };
     let said = jobq::queue::Progress { lease: running.lease.clone(), lines: vec![line("so far")], progress: None };
-    store.record(vec![said]).await.unwrap();
+    store.save_progress(vec![said]).await.unwrap();
     let replace = "INSERT OR REPLACE INTO jobs (id, type) SELECT id, 'again' FROM jobs WHERE seq IN (1, 4)";
     file.foreign().execute(replace, []).unwrap();
     assert_eq!((count(&file, "jobs__attempts"), count(&file, "jobs__logs")), (3, 4));
@@ -125,7 +125,7 @@ async fn what_a_replaced_job_left_is_forgotten_in_time() {
 }
 
 #[tokio::test]
-async fn the_walk_over_what_is_left_takes_a_step_at_a_time_and_begins_again() {
+async fn the_orphan_scan_takes_one_step_at_a_time_and_starts_over() {
     let file = File::new();
     let store = file.store();
     let foreign = file.foreign();
