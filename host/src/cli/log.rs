@@ -11,8 +11,10 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets};
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::terminal;
 use crate::sandbox::LOG_BOUNDS;
@@ -29,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The buffer in front of stderr; none where whoever speaks can wait.
 static BUFFER: OnceLock<Buffer> = OnceLock::new();
 
-/// Starts the log of a command: warnings, straight to stderr. `JOBQ_LOG` sets what of it, in the syntax of tracing's `EnvFilter`.
+/// Starts the log of a command: warnings, straight to stderr. `JOBQ_LOG` sets what of it, as a level or as `target=level`, separated by commas.
 pub(super) fn start() {
     init("warn", io::stderr);
 }
@@ -79,21 +81,22 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let asked = std::env::var("JOBQ_LOG").ok();
-    let filter = match asked.as_ref().map(EnvFilter::try_new) {
+    let default = || default_level.parse::<Targets>().unwrap_or_default();
+    let filter = match asked.as_deref().map(str::parse::<Targets>) {
         Some(Ok(filter)) => filter,
         Some(Err(error)) => {
             let advice = "expected a filter such as `debug` or `jobq=debug`";
             say(format!("warning: JOBQ_LOG is ignored: {error}; {advice}"));
-            EnvFilter::new(default_level)
+            default()
         }
-        None => EnvFilter::new(default_level),
+        None => default(),
     };
-    let bounds = LOG_BOUNDS.into_iter().flat_map(str::parse);
-    let filter = bounds.fold(filter, EnvFilter::add_directive);
+    // Both must agree, so that no more specific target in the filter gets around the bounds.
+    let bounds = LOG_BOUNDS.join(",").parse::<Targets>().unwrap_or_default().with_default(LevelFilter::TRACE);
     let colour = terminal::has_colour(&io::stderr());
     // A log that nobody reads any more must not end the daemon: tracing would say so on the same stderr, and panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colour);
-    log.log_internal_errors(false).init();
+    let log = fmt::layer().with_writer(writer).with_ansi(colour).log_internal_errors(false);
+    tracing_subscriber::registry().with(log.with_filter(filter.and(bounds))).init();
 }
 
 /// Lines on their way to a thread that writes them.

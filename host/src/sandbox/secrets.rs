@@ -12,7 +12,7 @@ pub const SHORTEST_SECRET: usize = 8;
 /// Bytes of the longest secret.
 pub const LONGEST_SECRET: usize = 8 << 10;
 
-/// The most that a program's own log may tell of the libraries below, as directives of tracing's `EnvFilter`: at finer levels
+/// The most that a program's own log may tell of the libraries below, as directives of tracing's `Targets`: at finer levels
 /// they write down the arguments of a guest's calls, secrets among them.
 pub const LOG_BOUNDS: [&str; 2] = ["wasmtime_wasi=info", "wasmtime_wasi_http=info"];
 
