@@ -7,7 +7,7 @@ use std::time::Duration;
 use jobq::queue::sqlite::{OpenMode, QueueOptions as Database, SqliteStore};
 use jobq::queue::{Id, Job, JobType, NewJob, Outcome, Payload, RetryPolicy, Status, Store};
 use jobq::sandbox::{FollowUp, Limits};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
+use jobq::worker::{JobError, JobTypeOptions, JobTypes, NativeHandlers, NativeJob, Pool, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 struct House {
@@ -20,17 +20,18 @@ impl House {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(Database::new(dir.path().join("q.db")), OpenMode::Create).unwrap());
-        let rule = |timeout| {
+        let type_options = |timeout| {
             let limits = Limits { timeout, ..Limits::default() };
-            Arc::new(Rule {
+            Arc::new(JobTypeOptions {
                 limits,
                 policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
-                ..Rule::default()
+                ..JobTypeOptions::default()
             })
         };
-        let hasty = BTreeMap::from([(JobType::parse("forever").unwrap(), rule(Duration::from_millis(50)))]);
-        let rules = Rules { default: rule(Duration::from_secs(3600)), by_type: hasty, ..Rules::default() };
-        let options = WorkerOptions { rules, shutdown_grace: Duration::ZERO, ..WorkerOptions::default() };
+        let hasty = BTreeMap::from([(JobType::parse("forever").unwrap(), type_options(Duration::from_millis(50)))]);
+        let job_types =
+            JobTypes { default: type_options(Duration::from_secs(3600)), by_type: hasty, ..JobTypes::default() };
+        let options = WorkerOptions { job_types, shutdown_grace: Duration::ZERO, ..WorkerOptions::default() };
         let handlers = NativeHandlers::new()
             .on("echo", |job: NativeJob| async move { Ok(job.call.payload.clone()) })
             .on("question", |_| async { Ok("x".parse::<u32>()?.to_string()) })

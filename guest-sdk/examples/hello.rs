@@ -1,4 +1,4 @@
-//! The handler of the front page.
+//! The example of the crate's documentation.
 
 use jobq_guest::{Context, Result, fatal, log};
 use serde::{Deserialize, Serialize};

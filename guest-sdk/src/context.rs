@@ -1,4 +1,4 @@
-//! What a handler knows of its attempt, and what it may ask for.
+//! The running attempt: its job, its limits, and the functions of the host.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::follow_up::Enqueue;
 use crate::host::{Host, Job};
 use crate::http::{ErrorKind, Outgoing, Response};
 
-/// The attempt that is running.
+/// The running attempt.
 pub struct Context {
     job: Job,
     host: Host,
@@ -28,14 +28,14 @@ impl Context {
         self.job.payload = payload.into();
     }
 
-    /// The id of the job, a UUID as long as nobody inserts another.
+    /// The id of the job: a UUID, unless another id was given on insert.
     ///
-    /// It is the same in every attempt, so it serves as the idempotency key of whatever the handler does outside.
+    /// It is the same in every attempt. Use it as an idempotency key for calls to other systems.
     pub fn job_id(&self) -> &str {
         &self.job.id
     }
 
-    /// The type of the job. Several types can share one handler.
+    /// The type of the job. Several types can share a handler.
     pub fn job_type(&self) -> &str {
         &self.job.job_type
     }
@@ -45,47 +45,47 @@ impl Context {
         &self.job.payload
     }
 
-    /// The number of this attempt; the first is 1.
+    /// The number of this attempt, starting at 1.
     pub fn attempt(&self) -> u32 {
         self.job.attempt
     }
 
-    /// Attempts allowed before the job is dead.
+    /// The number of attempts after which the job is dead.
     pub fn max_attempts(&self) -> u32 {
         self.job.max_attempts
     }
 
-    /// Whether the job will be dead if this attempt fails: the moment to tell somebody.
+    /// Whether the job will be dead if this attempt fails.
     pub fn is_last_attempt(&self) -> bool {
         self.job.attempt >= self.job.max_attempts
     }
 
-    /// The time that is left before the host stops this attempt.
+    /// The time left until the host stops this attempt.
     pub fn remaining(&self) -> Duration {
         self.host.remaining()
     }
 
-    /// Whether somebody asked for this job to be cancelled.
+    /// Whether this job was cancelled.
     ///
-    /// The job is cancelled already, whatever the answer will be; the attempt has five seconds to tidy up.
+    /// The attempt then has five seconds to clean up. Its return value no longer matters.
     pub fn is_cancelled(&self) -> bool {
         self.host.is_cancelled()
     }
 
-    /// Leaves a long loop when the job was cancelled: `ctx.check_cancelled()?`.
+    /// Returns early from a long loop if the job was cancelled: `ctx.check_cancelled()?`.
     ///
     /// # Errors
-    /// When somebody asked for this job to be cancelled.
+    /// Fatal if this job was cancelled.
     pub fn check_cancelled(&self) -> Result<()> {
         if self.is_cancelled() { Err(fatal("cancelled")) } else { Ok(()) }
     }
 
-    /// Shows how far the attempt has come, 0 to 100 (more is taken as 100), and a few words.
+    /// Reports the progress: a percentage (values above 100 count as 100) and a short message.
     pub fn progress(&self, percent: u8, message: impl AsRef<str>) {
         self.host.progress(percent.min(100), message.as_ref());
     }
 
-    /// A directory that jobq.toml grants, by the name that it has for the handler.
+    /// Opens a directory granted by jobq.toml, by its path in the guest.
     ///
     /// ```
     /// # use jobq_guest::{Context, Result, testing::Fake};
@@ -94,19 +94,19 @@ impl Context {
     ///     Ok(std::io::read_to_string(&mut file)?.lines().count())
     /// }
     ///
-    /// let fake = Fake::new().dir("/data", "src"); // a directory of the test's own
+    /// let fake = Fake::new().dir("/data", "src"); // a directory on the host
     /// assert!(fake.run(count, r#""lib.rs""#).is_ok());
     /// ```
     ///
     /// # Errors
-    /// A retry that names the grant, when there is no such directory.
+    /// A retry that names the missing grant, if the directory doesn't exist.
     pub fn dir(&self, guest: &str) -> Result<Dir> {
-        Dir::open(guest, self.host.place(guest), &self.job)
+        Dir::open(guest, self.host.directory(guest), &self.job)
     }
 
-    /// Starts to build a follow-up job, which comes into being with the completion of this attempt, or not at all.
+    /// Starts building a follow-up job. It is enqueued when this attempt completes; if it doesn't, nothing is enqueued.
     ///
-    /// The settings have to allow it: `enqueue = ["send_email"]` under the handler's own type in jobq.toml.
+    /// jobq.toml must allow it: `enqueue = ["send_email"]` under the handler's own type.
     ///
     /// ```
     /// # use jobq_guest::{Context, Result, testing::Fake};

@@ -1,4 +1,4 @@
-//! A directory that jobq.toml grants.
+//! Directories granted by jobq.toml.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,46 +8,47 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, fatal, retry};
 use crate::host::Job;
 
-/// A directory that jobq.toml grants; made by [`Context::dir`](crate::Context::dir).
+/// A directory granted by jobq.toml, opened by [`Context::dir`](crate::Context::dir).
 ///
-/// Its functions take paths as they stand in payloads, relative to it or beginning with its name, and answer in words when one
-/// leads out of it, where the sandbox would only show nothing. Everything else is `std::fs` on [`path`](Dir::path).
+/// Its functions take paths from payloads, relative to the directory or starting with its guest path. A path that leads out of
+/// the directory is a clear error; the sandbox alone would only report that the file doesn't exist. For other operations, use
+/// `std::fs` on [`path`](Dir::path).
 #[derive(Clone, Debug)]
 pub struct Dir {
-    /// As the handler names it.
+    /// Its path in the guest.
     guest: String,
-    /// Where it is; natively the test's own directory.
-    place: PathBuf,
+    /// Its path for `std::fs`: the guest path, or in native tests a directory on the host.
+    root: PathBuf,
     job: Job,
 }
 
 impl Dir {
-    pub(crate) fn open(guest: &str, place: PathBuf, job: &Job) -> Result<Dir> {
-        let dir = Dir { guest: guest.trim_end_matches('/').into(), place, job: job.clone() };
-        if !dir.place.is_dir() {
+    pub(crate) fn open(guest: &str, root: PathBuf, job: &Job) -> Result<Dir> {
+        let dir = Dir { guest: guest.trim_end_matches('/').into(), root, job: job.clone() };
+        if !dir.root.is_dir() {
             let guest = &dir.guest;
             return Err(retry(format!("this job type has no directory {guest}; {}", dir.advice(""))));
         }
         Ok(dir)
     }
 
-    /// The place of a file that a payload names.
+    /// The path of a file named by a payload, for `std::fs`.
     ///
     /// # Errors
-    /// Fatal, when the name leads out of this directory or names no file.
+    /// Fatal if the name leads out of this directory or isn't a file name.
     pub fn path(&self, name: &str) -> Result<PathBuf> {
-        Ok(self.place.join(self.relative(name)?))
+        Ok(self.root.join(self.relative(name)?))
     }
 
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Fatal, when the name leads out of this directory or is that of a directory.
-    /// A retry, when the file is not there, because it may still arrive, or cannot be read.
+    /// Fatal if the name leads out of this directory or is a directory.
+    /// A retry if the file can't be read or doesn't exist, because it may still be created.
     pub fn read(&self, name: &str) -> Result<File> {
         let relative = self.relative(name)?;
         let open = || -> io::Result<_> {
-            let file = File::open(self.place.join(&relative))?;
+            let file = File::open(self.root.join(&relative))?;
             let metadata = file.metadata()?;
             Ok((file, metadata))
         };
@@ -55,41 +56,41 @@ impl Dir {
             Ok((_, metadata)) if metadata.is_dir() => Err(fatal(format!("{relative}: is a directory"))),
             Ok((file, _)) => Ok(file),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(retry(format!("{relative}: not there; it may still arrive, so this is worth another attempt")))
+                Err(retry(format!("{relative}: not found; retrying in case it is created later")))
             }
             Err(error) => Err(retry(format!("{relative}: {error}"))),
         }
     }
 
-    /// Writes a file whole or not at all, and replaces the one of this name: it is written beside its place, brought to the disk
-    /// and renamed. Directories above it are made.
+    /// Writes a file atomically, replacing an existing one: writes a temporary file beside it, syncs it and renames it. Creates
+    /// missing parent directories.
     ///
     /// # Errors
-    /// Fatal, when the name leads out of this directory or names no file. A retry, when it cannot be written.
+    /// Fatal if the name leads out of this directory or isn't a file name. A retry if the file can't be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let relative = self.relative(name)?;
-        let place = self.place.join(&relative);
-        let parent = place.parent().unwrap_or(&self.place);
-        let beside = parent.join(self.temporary(self.job.attempt));
+        let path = self.root.join(&relative);
+        let parent = path.parent().unwrap_or(&self.root);
+        let temporary = parent.join(self.temporary(self.job.attempt));
         if self.job.attempt > 1 {
-            // What the attempt before left, if it was stopped while it wrote.
+            // The previous attempt leaves a file if it was stopped while it wrote.
             let _ = fs::remove_file(parent.join(self.temporary(self.job.attempt - 1)));
         }
         fs::create_dir_all(parent)
-            .and_then(|()| write_to_disk(&beside, bytes))
-            .and_then(|()| fs::rename(&beside, &place))
+            .and_then(|()| write_to_disk(&temporary, bytes))
+            .and_then(|()| fs::rename(&temporary, &path))
             .map_err(|error| self.not_written(&relative, &error))
     }
 
-    /// Each attempt has its own, so that one which was thought dead cannot write into another's.
+    /// The name of the temporary file. Each attempt has its own, in case an attempt that counts as lost is still writing.
     fn temporary(&self, attempt: u32) -> String {
-        // An id that some program made up may be no name of a file.
+        // An id chosen on insert may not be a valid file name.
         let mut id = DefaultHasher::new();
         self.job.id.hash(&mut id);
         format!(".{:016x}.{attempt}.tmp", id.finish())
     }
 
-    /// Relative to this directory, without what says nothing.
+    /// The normalized path of a file, relative to this directory.
     fn relative(&self, name: &str) -> Result<String> {
         let guest = &self.guest;
         let relative = match name.strip_prefix(guest.as_str()).and_then(|rest| rest.strip_prefix('/')) {
@@ -102,7 +103,7 @@ impl Dir {
         }
         let parts: Vec<&str> = relative.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if parts.is_empty() || relative.contains('\0') {
-            return Err(fatal(format!("{name:?} names no file")));
+            return Err(fatal(format!("{name:?} is not a file name")));
         }
         Ok(parts.join("/"))
     }
@@ -114,13 +115,13 @@ impl Dir {
             }
             _ => String::new(),
         };
-        retry(format!("{relative}: failed to write it into {}: {error}{hint}", self.guest))
+        retry(format!("{relative}: failed to write to {}: {error}{hint}", self.guest))
     }
 
-    fn advice(&self, more: &str) -> String {
+    fn advice(&self, options: &str) -> String {
         let (guest, job_type) = (&self.guest, &self.job.job_type);
         format!(
-            "jobq.toml grants it with dirs = [{{ host = \"…\", guest = \"{guest}\"{more} }}] under [jobs.{job_type}]"
+            "jobq.toml grants it with dirs = [{{ host = \"…\", guest = \"{guest}\"{options} }}] under [jobs.{job_type}]"
         )
     }
 }
@@ -139,7 +140,7 @@ mod tests {
     use crate::Context;
     use crate::testing::Fake;
 
-    /// A directory of this test alone, empty, and a context that shows it as `/data`.
+    /// An empty directory, and a context that grants it as `/data`.
     fn granted(test: &str) -> (PathBuf, Context) {
         let place = std::env::temp_dir().join(format!("jobq-guest-{}-{test}", std::process::id()));
         let _ = fs::remove_dir_all(&place);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_inside() {
+    fn paths_outside_of_the_directory_are_fatal() {
         let (place, ctx) = granted("inside");
         let dir = ctx.dir("/data").unwrap();
         for (name, path) in [
@@ -167,9 +168,9 @@ mod tests {
             ("/etc/passwd", "is not in /data"),
             ("/database/a.csv", "is not in /data"),
             ("/data", "is not in /data"),
-            ("", "names no file"),
-            ("./", "names no file"),
-            ("/data/", "names no file"),
+            ("", "is not a file name"),
+            ("./", "is not a file name"),
+            ("/data/", "is not a file name"),
         ] {
             let wrong = Err(Error::Fatal(format!("{name:?} {wrong}")));
             assert_eq!(dir.path(name), wrong);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_whole_and_read_again() {
+    fn a_file_is_replaced_atomically() {
         let (place, ctx) = granted("write");
         let dir = ctx.dir("/data/").unwrap();
         dir.write("new/a.txt", b"first").unwrap();
@@ -192,22 +193,22 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stopped_attempt_left_is_cleaned_up() {
+    fn the_temporary_file_of_a_stopped_attempt_is_deleted() {
         let (place, _) = granted("remains");
         let attempt = |number| Fake::new().attempt(number).dir("/data", &place).context().dir("/data").unwrap();
         let remains = |number| place.join(attempt(1).temporary(number));
         fs::write(remains(1), b"half").unwrap();
-        fs::write(remains(3), b"of another that is still at it").unwrap();
+        fs::write(remains(3), b"of another attempt").unwrap();
         attempt(2).write("a.txt", b"whole").unwrap();
         assert!(!remains(1).exists() && !remains(2).exists() && remains(3).exists());
         fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
-    fn what_is_missing_is_a_retry_and_says_so() {
+    fn a_missing_file_or_directory_is_a_retry() {
         let (place, ctx) = granted("missing");
         let dir = ctx.dir("/data").unwrap();
-        let message = "a.csv: not there; it may still arrive, so this is worth another attempt";
+        let message = "a.csv: not found; retrying in case it is created later";
         assert_eq!(dir.read("./a.csv").map(drop), Err(Error::Retry(message.into())));
         dir.write("sub/a.csv", b"").unwrap();
         assert_eq!(dir.read("sub").map(drop), Err(Error::Fatal("sub: is a directory".into())));
@@ -220,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_read_only_names_the_grant() {
+    fn a_read_only_directory_names_the_grant() {
         let (place, ctx) = granted("read-only");
         let dir = ctx.dir("/data").unwrap();
         let denied = dir.not_written("a", &ErrorKind::PermissionDenied.into()).to_string();
         assert!(denied.contains("guest = \"/data\", write = true }] under [jobs.test]"), "{denied}");
         let full = dir.not_written("a", &ErrorKind::StorageFull.into()).to_string();
-        assert_eq!(full, "a: failed to write it into /data: no storage space");
+        assert_eq!(full, "a: failed to write to /data: no storage space");
         fs::remove_dir_all(place).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Every answer but a result.
+//! The answers of a handler other than a result.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,45 +9,48 @@ use crate::http::ErrorKind;
 /// What a handler returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every answer but a result. `?` makes one of any error, a [retry](Error::Retry) with the error and its sources as the message,
-/// or what an [HTTP error](crate::http) knows to be right; for the others there are [`fatal`], [`retry_after`] and [`snooze`].
+/// The answers of a handler other than a result.
+///
+/// `?` converts any error to a [retry](Error::Retry) whose message is the error and its sources. An
+/// [HTTP error](crate::http) may convert to another variant. Create the other variants with [`fatal`], [`retry_after`] and
+/// [`snooze`].
 ///
 /// ```
 /// # use jobq_guest::{Result, fatal, snooze};
 /// # use std::time::Duration;
 /// fn read(path: &str) -> Result<u32> {
-///     let text = std::fs::read_to_string(path)?; // worth another attempt
+///     let text = std::fs::read_to_string(path)?; // a retry
 ///     if text.is_empty() {
-///         return Err(snooze(Duration::from_secs(60))); // not there yet
+///         return Err(snooze(Duration::from_secs(60))); // not written yet
 ///     }
-///     text.trim().parse().map_err(fatal) // will be the same next time
+///     text.trim().parse().map_err(fatal) // a retry wouldn't help
 /// }
 ///
 /// assert_eq!(read("/no/such/file").unwrap_err().to_string(), "No such file or directory (os error 2)");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Failed: try again after the backoff of the job type, as long as there are attempts left.
+    /// The attempt fails. The job runs again after the backoff of its type, or is dead if no attempts are left.
     Retry(String),
-    /// Failed: try again after this delay, as long as there are attempts left. The host takes at most 366 days.
+    /// The attempt fails. The job runs again after this delay (at most 366 days), or is dead if no attempts are left.
     RetryAfter(String, Duration),
-    /// Failed for good: the job is dead at once.
+    /// The job is dead at once.
     Fatal(String),
-    /// Not failed, not yet: run again after this delay, 100 ms to 366 days. Not counted as an attempt.
+    /// Not a failure. The job runs again after this delay (100 ms to 366 days), and the attempt isn't counted.
     Snooze(Duration),
 }
 
-/// Failed: try again after the backoff of the job type. `?` does this to any error by itself.
+/// The attempt fails, and the job runs again after the backoff of its type. `?` does the same with any error.
 pub fn retry(error: impl Into<Box<dyn StdError>>) -> Error {
     Error::Retry(message(&*error.into()))
 }
 
-/// Failed: try again after this delay.
+/// The attempt fails, and the job runs again after this delay.
 pub fn retry_after(error: impl Into<Box<dyn StdError>>, delay: Duration) -> Error {
     Error::RetryAfter(message(&*error.into()), delay)
 }
 
-/// Failed for good: the job is dead at once. For what will be the same next time.
+/// The job is dead at once. Use it if another attempt would fail the same way.
 ///
 /// ```
 /// # use jobq_guest::{Error, fatal};
@@ -59,17 +62,18 @@ pub fn fatal(error: impl Into<Box<dyn StdError>>) -> Error {
     Error::Fatal(message(&*error.into()))
 }
 
-/// Not failed, not yet: run again after this delay. Not counted as an attempt.
+/// Not a failure: the job runs again after this delay, and the attempt isn't counted.
 pub fn snooze(delay: Duration) -> Error {
     Error::Snooze(delay)
 }
 
-/// Any error, and any text, is a [retry](Error::Retry), unless an [HTTP error](crate::http::Error) is behind it, which knows better.
+/// Any error or string becomes a [retry](Error::Retry). If its chain contains an [HTTP error](crate::http::Error), that error
+/// decides.
 impl<E: Into<Box<dyn StdError>>> From<E> for Error {
     fn from(error: E) -> Error {
         let error = error.into();
         match chain(&*error).find_map(|error| error.downcast_ref::<ErrorKind>()) {
-            Some(http) => http.answer(message(&*error)),
+            Some(http) => http.to_answer(message(&*error)),
             None => Error::Retry(message(&*error)),
         }
     }
@@ -79,12 +83,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Retry(message) | Error::RetryAfter(message, _) | Error::Fatal(message) => f.write_str(message),
-            Error::Snooze(delay) => write!(f, "not yet, run again in {delay:?}"),
+            Error::Snooze(delay) => write!(f, "snoozed for {delay:?}"),
         }
     }
 }
 
-/// An error and what caused it, in one line; what an error says of its source itself is not said again.
+/// An error and its sources, in one line. A source that the message already ends with isn't repeated.
 fn message(error: &(dyn StdError + 'static)) -> String {
     let mut message = error.to_string();
     for cause in chain(error).skip(1).map(ToString::to_string) {
@@ -96,7 +100,7 @@ fn message(error: &(dyn StdError + 'static)) -> String {
     message
 }
 
-/// An error and what caused it.
+/// An error and its sources.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }
@@ -127,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_was_named_already_is_not_named_twice() {
+    fn a_source_is_not_repeated() {
         let error = Layer("failed to read: disk full", Some(Box::new(Layer("disk full", None))));
         assert_eq!(Error::from(error), Error::Retry("failed to read: disk full".into()));
     }
 
     #[test]
-    fn the_question_mark_takes_texts_boxes_and_anyhow() {
+    fn the_question_mark_converts_strings_boxes_and_anyhow() {
         fn text() -> Result<()> {
             None.ok_or("nothing there")?
         }
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_passes_through_the_question_mark_as_it_is() {
+    fn the_question_mark_keeps_an_answer() {
         fn inner() -> Result<()> {
             Err(snooze(Duration::from_secs(1)))
         }

@@ -1,4 +1,4 @@
-//! Jobs that come into being with the completion of this one.
+//! Follow-up jobs, enqueued when this attempt completes.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,101 +6,101 @@ use std::time::Duration;
 use crate::host::Host;
 use crate::json::ToJson;
 
-/// A job to be enqueued. It exists once this attempt completes, or not at all.
+/// A follow-up job. It is enqueued when this attempt completes.
 ///
-/// What is not said is as the settings of its type say.
+/// Fields that are `None` take the defaults of the job's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FollowUp {
-    /// Its type, which `enqueue` of the handler's own type in jobq.toml has to name.
+    /// Its type, which must be listed in `enqueue` under the handler's own type in jobq.toml.
     pub job_type: String,
     /// JSON text.
     pub payload: String,
-    /// Higher is claimed first.
+    /// Jobs with a higher priority are claimed first.
     pub priority: Option<i32>,
-    /// From the completion of this attempt.
+    /// Delay from the completion of this attempt.
     pub delay: Option<Duration>,
-    /// Attempts before it is dead.
+    /// The number of attempts after which it is dead.
     pub max_attempts: Option<u32>,
-    /// At most one unfinished job holds this key.
+    /// At most one unfinished job may have this key.
     pub key: Option<String>,
 }
 
-/// Builds a [`FollowUp`]; made by [`Context::enqueue`](crate::Context::enqueue).
-#[must_use = "there is no follow-up before `send`"]
+/// Builder of a [`FollowUp`], made by [`Context::enqueue`](crate::Context::enqueue).
+#[must_use = "call `send` to enqueue the follow-up job"]
 pub struct Enqueue<'a> {
     host: &'a Host,
     job: FollowUp,
-    unwritable: Option<String>,
+    payload_error: Option<String>,
 }
 
 impl<'a> Enqueue<'a> {
     pub(crate) fn new(host: &'a Host, job_type: &str) -> Enqueue<'a> {
         let (job_type, payload) = (job_type.into(), "{}".into());
         let job = FollowUp { job_type, payload, priority: None, delay: None, max_attempts: None, key: None };
-        Enqueue { host, job, unwritable: None }
+        Enqueue { host, job, payload_error: None }
     }
 
-    /// Its payload; `{}` without this.
+    /// Sets the payload. Defaults to `{}`.
     pub fn payload(mut self, payload: impl ToJson) -> Self {
         match payload.to_json() {
             Ok(json) if json.is_empty() => self.job.payload = "null".into(),
             Ok(json) => self.job.payload = json,
-            Err(error) => self.unwritable = Some(error.to_string()),
+            Err(error) => self.payload_error = Some(error.to_string()),
         }
         self
     }
 
-    /// Its priority, -32768 to 32767; higher is claimed first.
+    /// Sets the priority, -32768 to 32767. Jobs with a higher priority are claimed first.
     pub fn priority(mut self, priority: i32) -> Self {
         self.job.priority = Some(priority);
         self
     }
 
-    /// How long after the completion of this attempt it may start.
+    /// Sets how long after the completion of this attempt it may start.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.job.delay = Some(delay);
         self
     }
 
-    /// Attempts before it is dead.
+    /// Sets the number of attempts after which it is dead.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.job.max_attempts = Some(attempts);
         self
     }
 
-    /// At most one unfinished job holds this key; if there is one, nothing is added and `send` returns its id.
+    /// Sets a unique key. If an unfinished job has this key already, nothing is enqueued, and `send` returns the id of that job.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.job.key = Some(key.into());
         self
     }
 
-    /// Hands the job over and returns its id.
+    /// Passes the job to the host and returns its id.
     ///
     /// # Errors
-    /// When the host does not take it: the settings do not allow it, its type does not exist, or it is too much.
-    /// Nothing of it remains then, and the handler may go on.
+    /// If the host doesn't accept the job: jobq.toml doesn't allow it, its type doesn't exist, or the attempt has enqueued too
+    /// much. The handler may continue; the job isn't enqueued.
     pub fn send(self) -> Result<String, EnqueueError> {
-        match self.unwritable {
-            Some(why) => Err(EnqueueError::Invalid(format!("failed to write its payload as JSON: {why}"))),
+        match self.payload_error {
+            Some(why) => Err(EnqueueError::Invalid(format!("failed to serialize its payload as JSON: {why}"))),
             None => self.host.enqueue(self.job),
         }
     }
 }
 
-/// Why a follow-up was not taken.
+/// Why a follow-up job wasn't accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnqueueError {
-    /// The job type does not exist, or the payload is not JSON.
+    /// The job type doesn't exist, or the payload isn't JSON.
     Invalid(String),
-    /// jobq.toml does not allow this job type to enqueue that one, or the attempt has enqueued too much.
+    /// jobq.toml doesn't allow this job type to enqueue that one, or the attempt has enqueued too much.
     Denied(String),
 }
 
 impl fmt::Display for EnqueueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (EnqueueError::Invalid(why) | EnqueueError::Denied(why)) = self;
-        write!(f, "failed to enqueue a follow-up: {why}")
+        write!(f, "failed to enqueue a follow-up job: {why}")
     }
 }
 

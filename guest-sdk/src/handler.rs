@@ -1,12 +1,12 @@
-//! From a function to the handler of a component.
+//! Makes a function the handler of a component.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::json::{FromJson, ToJson};
 
-/// Makes a function the handler of this component: `handler!(hello);`, once in a crate.
+/// Makes a function the handler of this component: `handler!(hello);`. Use it once per crate.
 ///
-/// The function takes the payload and the [`Context`](crate::Context), and answers with a [`Result`](crate::Result):
+/// The function takes the payload and the [`Context`](crate::Context) and returns a [`Result`](crate::Result):
 ///
 /// ```
 /// # use jobq_guest::{Context, Result};
@@ -19,7 +19,7 @@ use crate::json::{FromJson, ToJson};
 /// # fn main() {}
 /// ```
 ///
-/// The payload has to be readable:
+/// The payload must implement [`FromJson`](crate::FromJson):
 ///
 /// ```compile_fail,E0277
 /// # use jobq_guest::{Context, Result};
@@ -36,7 +36,7 @@ use crate::json::{FromJson, ToJson};
 macro_rules! handler {
     ($function:path) => {
         const _: () = {
-            // Natively nobody calls the function: this checks its type and counts as a use of it.
+            // In native builds nothing calls the function. This checks its type and prevents a warning about dead code.
             #[cfg(not(target_arch = "wasm32"))]
             const _: fn() = || $crate::__private::check($function);
 
@@ -58,15 +58,15 @@ macro_rules! handler {
     };
 }
 
-/// Only asks whether a function can be a handler.
+/// Checks at compile time that a function can be a handler.
 pub fn check<P: FromJson, A: ToJson>(_: fn(P, &Context) -> Result<A>) {}
 
-/// One attempt: the payload is read, the function runs, its result is written.
+/// Runs one attempt: parses the payload, calls the function, serializes its result.
 pub(crate) fn attempt<P: FromJson, A: ToJson>(
     function: impl Fn(P, &Context) -> Result<A>,
     ctx: &Context,
 ) -> Result<String> {
     let payload = P::from_json(ctx.payload()).map_err(|error| Error::Fatal(format!("bad payload{error}")))?;
     let result = function(payload, ctx)?;
-    result.to_json().map_err(|error| Error::Fatal(format!("failed to write the result as JSON: {error}")))
+    result.to_json().map_err(|error| Error::Fatal(format!("failed to serialize the result as JSON: {error}")))
 }

@@ -1,14 +1,14 @@
-//! Who answers a handler: the host that runs its component, or the fake of the tests.
+//! The host of a handler: the real one in WebAssembly builds, a fake in native builds.
 //!
-//! One of two types with the same functions, not a trait object: a component imports only what its handler calls,
-//! so that `jobq check` can tell what a handler needs.
+//! Two types with the same functions instead of a trait object: that way a component imports only what its handler calls, and
+//! `jobq check` can report what a handler needs.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use crate::testing::Recorder as Host;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::wasm::Imports as Host;
 
-/// One attempt of one job.
+/// One attempt of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) id: String,

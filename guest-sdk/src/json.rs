@@ -1,25 +1,25 @@
-//! Payloads and results: values of serde, or JSON text as it is.
+//! Payloads and results: serde values or raw JSON text.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a payload can be read into: all that implements [`serde::Deserialize`] and owns its data, and [`RawJson`].
+/// Types that a payload can be parsed into: owned types that implement [`serde::Deserialize`], and [`RawJson`].
 pub trait FromJson: Sized {
-    /// Reads a payload; the error is the end of a sentence that begins with "bad payload".
+    /// Parses a payload. The error continues a message that starts with "bad payload".
     #[doc(hidden)]
     fn from_json(json: &str) -> Result<Self, String>;
 }
 
-/// What a result or the payload of a follow-up can be made from: all that implements [`serde::Serialize`], and [`RawJson`].
+/// Types that a result or the payload of a follow-up job can have: those that implement [`serde::Serialize`], and [`RawJson`].
 ///
-/// A result that is `null` in JSON, such as `()` or `None`, is stored as no result.
+/// A result that serializes to `null`, such as `()` or `None`, is stored as an empty result.
 pub trait ToJson {
-    /// Writes a result, `null` as no text at all.
+    /// Serializes a result; `null` becomes an empty string.
     #[doc(hidden)]
     fn to_json(&self) -> serde_json::Result<String>;
 }
 
-/// JSON text that is passed on byte for byte: numbers of twenty digits, the order of keys, the spaces between.
+/// JSON text that is kept byte for byte, including large numbers, the order of keys, and whitespace.
 ///
 /// ```
 /// # use jobq_guest::{Context, RawJson, Result, testing::Fake};
@@ -31,7 +31,7 @@ pub trait ToJson {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawJson(
-    /// The text. Nobody checks that it is JSON.
+    /// The text. It isn't checked to be JSON.
     pub String,
 );
 
@@ -39,8 +39,8 @@ impl<T: DeserializeOwned> FromJson for T {
     fn from_json(json: &str) -> Result<T, String> {
         let mut reader = serde_json::Deserializer::from_str(json);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.path().to_string() {
-            place if place == "." => format!(": {}", error.inner()),
-            place => format!(" at `{place}`: {}", error.inner()),
+            path if path == "." => format!(": {}", error.inner()),
+            path => format!(" at `{path}`: {}", error.inner()),
         })?;
         reader.end().map_err(|error| format!(": {error}"))?;
         Ok(value)
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_value_that_is_wrong() {
+    fn an_error_has_the_path_of_the_invalid_value() {
         for (json, error) in [
             (r#"{"id": "x"}"#, r#" at `id`: invalid type: string "x", expected u32 at line 1 column 10"#),
             (r#"{"id": 0}"#, " at `id`: no order has the number 0 at line 1 column 9"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_whole_names_no_value() {
+    fn an_error_of_the_whole_payload_has_no_path() {
         for (json, error) in [
             ("", ": EOF while parsing a value at line 1 column 0"),
             ("{}", ": missing field `id` at line 1 column 2"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_as_nothing() {
+    fn null_is_an_empty_result() {
         assert_eq!(().to_json().unwrap(), "");
         assert_eq!(None::<u32>.to_json().unwrap(), "");
         assert_eq!(RawJson("null".into()).to_json().unwrap(), "null");

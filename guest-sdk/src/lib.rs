@@ -1,6 +1,6 @@
-//! A handler for the background jobs of **jobq**, in a few lines.
+//! Write handlers for **jobq**, a daemon that runs background jobs as WebAssembly components.
 //!
-//! This is a whole one:
+//! A complete handler:
 //!
 //! ```
 //! use jobq_guest::{Context, Result, fatal, log};
@@ -43,34 +43,34 @@
 //! jobq enqueue hello '{"name": "Ana"}' --wait=30s
 //! ```
 //!
-//! # What goes in
+//! # Arguments
 //!
-//! The first argument is the payload, any type that serde can read ([`FromJson`]).
-//! One that does not parse makes the job dead at once, with the place and serde's words:
+//! The first argument is the payload, of any type that serde can deserialize ([`FromJson`]).
+//! A payload that can't be parsed makes the job dead at once, with the path and serde's message:
 //! ``bad payload at `items[2].price`: invalid type: string "x", expected f64 at line 1 column 52``.
-//! The second is the [`Context`]: what is known about the job and its attempt, [progress](Context::progress),
-//! [the time that is left](Context::remaining), [cancellation](Context::is_cancelled), [granted directories](Context::dir),
-//! and [follow-up jobs](Context::enqueue). Requests are sent by [`http`].
+//! The second argument is the [`Context`]: the job and its attempt, [progress](Context::progress), the
+//! [remaining time](Context::remaining), [cancellation](Context::is_cancelled), [granted directories](Context::dir) and
+//! [follow-up jobs](Context::enqueue). The module [`http`] sends requests.
 //!
-//! # What comes out
+//! # Return values
 //!
-//! | you write | the job |
+//! | return value | effect on the job |
 //! |---|---|
-//! | `Ok(value)` | is completed; its result is the JSON of `value`, and nothing for `()` and `None` ([`ToJson`]) |
-//! | `something?` | failed: another attempt after the backoff of its type, with the error and its sources as the message; an [HTTP error](http) knows better |
-//! | `Err(`[`retry`]`("…"))` | the same in your own words |
-//! | `Err(`[`retry_after`]`("…", delay))` | the same after your own delay |
-//! | `Err(`[`fatal`]`("…"))` | is dead at once: no attempt could help |
-//! | `Err(`[`snooze`]`(delay))` | is not failed: it runs again after the delay, and the attempt does not count |
-//! | a panic | failed, with the message of the panic and the frames |
+//! | `Ok(value)` | completed; the result is the JSON of `value`, empty for `()` and `None` ([`ToJson`]) |
+//! | `something?` | failed; runs again after the backoff of its type. The message is the error and its sources. An [HTTP error](http) may decide otherwise |
+//! | `Err(`[`retry`]`("…"))` | the same, with your message |
+//! | `Err(`[`retry_after`]`("…", delay))` | the same, after your delay |
+//! | `Err(`[`fatal`]`("…"))` | dead at once |
+//! | `Err(`[`snooze`]`(delay))` | pending; runs again after the delay, and the attempt isn't counted |
+//! | a panic | failed, with the panic message and the stack frames |
 //!
-//! A job may run twice, when the daemon was killed at the wrong moment: [`Context::job_id`] is the same in every attempt.
+//! A job can run twice if its daemon is killed. [`Context::job_id`] is the same in every attempt; use it as an idempotency key.
 //!
-//! The macros of [`log`](mod@log) write lines that are kept with the attempt (`jobq logs ID`), stdout and stderr do so too.
+//! `jobq logs ID` shows what the handler writes with the macros of [`log`](mod@log), and to stdout and stderr.
 //!
 //! # Tests
 //!
-//! A handler is a plain function, and `cargo test` runs it without WebAssembly on a [fake attempt](testing::Fake):
+//! A handler is a function, so `cargo test` can run it natively, with a [fake attempt](testing::Fake):
 //!
 //! ```
 //! # use jobq_guest::{Context, Result};
@@ -105,15 +105,15 @@ pub use follow_up::{EnqueueError, FollowUp};
 pub use json::{FromJson, RawJson, ToJson};
 pub use log;
 
-/// The version of the contract, `jobq:handler`, that handlers of this crate are made for; `wit/` holds its text.
+/// The version of the contract, `jobq:handler`, that this crate implements. Its text is in `wit/`.
 pub const CONTRACT: &str = "0.1.0";
 
-/// Its examples are tests.
+/// Runs the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What [`handler!`] needs at its place of use. Not a part of the interface.
+/// Items that the expansion of [`handler!`] uses. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::handler::check;

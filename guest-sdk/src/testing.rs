@@ -1,4 +1,4 @@
-//! A fake attempt, to test handlers natively: `cargo test`, no WebAssembly, no daemon.
+//! A fake attempt for native tests of handlers.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,9 +18,10 @@ use crate::host::Job;
 use crate::http::{ErrorKind, Outgoing, Response};
 use crate::json::{FromJson, ToJson};
 
-/// A fake attempt: says what it is told to say and records what the handler asks for.
+/// A fake attempt. It returns configured values and records the calls of the handler.
 ///
-/// By default it is the first of three attempts with 30 seconds left, nobody cancels it, and every follow-up is taken.
+/// By default, it is the first of three attempts with 30 seconds left. The job isn't cancelled, and every follow-up job is
+/// accepted.
 ///
 /// ```
 /// use jobq_guest::testing::Fake;
@@ -46,25 +47,25 @@ use crate::json::{FromJson, ToJson};
 /// assert_eq!(fake.run(stubborn, "2"), Err(Error::Fatal("cancelled".into())));
 /// ```
 ///
-/// A panic of the handler is a panic of the test.
+/// If the handler panics, the test panics.
 #[derive(Debug)]
 pub struct Fake {
     job: Job,
     state: Rc<RefCell<State>>,
 }
 
-/// The fake as its contexts see it.
+/// The fake host behind the contexts of a [`Fake`].
 pub(crate) struct Recorder(Rc<RefCell<State>>);
 
-/// What the handler is told, and what it asked for.
+/// The configured values and the recorded calls.
 #[derive(Debug)]
 struct State {
     remaining: Duration,
-    /// How often the handler still hears that nobody has cancelled; `None` is for ever.
-    looks_left: Option<u32>,
+    /// How many more calls of `is_cancelled` return `false`; `None` means all.
+    checks_left: Option<u32>,
     refusal: Option<EnqueueError>,
     dirs: HashMap<String, PathBuf>,
-    http_answers: VecDeque<std::result::Result<Response, ErrorKind>>,
+    http_results: VecDeque<std::result::Result<Response, ErrorKind>>,
     requests: Vec<HttpRequest>,
     progress: Vec<(u8, String)>,
     follow_ups: Vec<FollowUp>,
@@ -74,8 +75,11 @@ struct State {
 impl Fake {
     /// The first of three attempts of a job.
     ///
-    /// It takes the lines that are logged on this thread, until the next one is made.
-    #[expect(clippy::new_without_default, reason = "it takes over the log of its thread, which a default should not")]
+    /// It records the log lines of this thread until another fake is created on it.
+    #[expect(
+        clippy::new_without_default,
+        reason = "it replaces the log recorder of its thread, which a default shouldn't do"
+    )]
     pub fn new() -> Fake {
         let job = Job {
             id: "01934f6e-7a00-7000-8000-000000000001".into(),
@@ -86,82 +90,82 @@ impl Fake {
         };
         let state = State {
             remaining: Duration::from_secs(30),
-            looks_left: None,
+            checks_left: None,
             refusal: None,
             dirs: HashMap::new(),
-            http_answers: VecDeque::new(),
+            http_results: VecDeque::new(),
             requests: Vec::new(),
             progress: Vec::new(),
             follow_ups: Vec::new(),
             logs: Vec::new(),
         };
         let state = Rc::new(RefCell::new(state));
-        take_logs(&state);
+        record_logs(&state);
         Fake { job, state }
     }
 
-    /// Says another id.
+    /// Sets the id of the job.
     pub fn job_id(mut self, id: impl Into<String>) -> Fake {
         self.job.id = id.into();
         self
     }
 
-    /// Says another type.
+    /// Sets the type of the job.
     pub fn job_type(mut self, job_type: impl Into<String>) -> Fake {
         self.job.job_type = job_type.into();
         self
     }
 
-    /// Is the attempt of this number.
+    /// Sets the number of the attempt.
     pub fn attempt(mut self, attempt: u32) -> Fake {
         self.job.attempt = attempt;
         self
     }
 
-    /// Allows so many attempts.
+    /// Sets the maximum number of attempts.
     pub fn max_attempts(mut self, attempts: u32) -> Fake {
         self.job.max_attempts = attempts;
         self
     }
 
-    /// Says that so much time is left. It does not pass.
+    /// Sets the remaining time, which stays the same during the test.
     pub fn remaining(self, time: Duration) -> Fake {
         self.state.borrow_mut().remaining = time;
         self
     }
 
-    /// Says that the job was cancelled.
+    /// Reports the job as cancelled.
     pub fn cancelled(self) -> Fake {
         self.cancelled_after(0)
     }
 
-    /// Says that the job was cancelled, when the handler has looked so many times and found that it was not.
-    pub fn cancelled_after(self, looks: u32) -> Fake {
-        self.state.borrow_mut().looks_left = Some(looks);
+    /// Reports the job as cancelled after this many checks that it isn't.
+    pub fn cancelled_after(self, checks: u32) -> Fake {
+        self.state.borrow_mut().checks_left = Some(checks);
         self
     }
 
-    /// Takes no follow-up, for this reason.
+    /// Refuses every follow-up job with this error.
     pub fn refuses_follow_ups(self, reason: EnqueueError) -> Fake {
         self.state.borrow_mut().refusal = Some(reason);
         self
     }
 
-    /// Grants a directory: `guest` is its name for the handler, `host` where it is. Without this there is none.
+    /// Grants a directory: `guest` is its path in the guest, `host` its path on the host. By default, none is granted.
     pub fn dir(self, guest: &str, host: impl Into<PathBuf>) -> Fake {
         self.state.borrow_mut().dirs.insert(guest.trim_end_matches('/').into(), host.into());
         self
     }
 
-    /// Answers the next HTTP request that has no answer yet: once for each request, in their order.
+    /// Adds the response to the next HTTP request. Call it once for each request, in order.
     ///
-    /// A request without an answer is a panic. See [`http`](crate::http) for an example.
-    pub fn http(self, answer: Response) -> Fake {
-        self.state.borrow_mut().http_answers.push_back(Ok(answer));
+    /// A request without a response panics. See [`http`](crate::http) for an example.
+    pub fn http(self, response: Response) -> Fake {
+        self.state.borrow_mut().http_results.push_back(Ok(response));
         self
     }
 
-    /// Has the next HTTP request that has no answer yet fail.
+    /// Makes the next HTTP request fail, instead of adding a response with [`http`](Fake::http).
     ///
     /// ```
     /// use jobq_guest::http::{self, ErrorKind};
@@ -178,14 +182,14 @@ impl Fake {
     /// assert_eq!(fake.run(ping, "null"), Ok("204".into()));
     /// ```
     pub fn http_fails(self, why: ErrorKind) -> Fake {
-        self.state.borrow_mut().http_answers.push_back(Err(why));
+        self.state.borrow_mut().http_results.push_back(Err(why));
         self
     }
 
-    /// Runs a handler as the host would: from the text of a payload to the text of a result.
+    /// Runs a handler as the host does, with a payload and a result in JSON.
     ///
     /// # Errors
-    /// Any other answer of the handler.
+    /// Any answer of the handler other than a result.
     pub fn run<P: FromJson, A: ToJson>(
         &self,
         handler: impl Fn(P, &Context) -> Result<A>,
@@ -196,12 +200,12 @@ impl Fake {
         attempt(handler, &ctx)
     }
 
-    /// A context, to call the handler or a part of it directly.
+    /// Creates a context, to call the handler or parts of it directly.
     pub fn context(&self) -> Context {
         Context::new(self.job.clone(), Recorder(Rc::clone(&self.state)))
     }
 
-    /// The progress that was shown, each with its percentage and message.
+    /// The progress reports, as percentage and message.
     pub fn progress(&self) -> Vec<(u8, String)> {
         self.state.borrow().progress.clone()
     }
@@ -211,43 +215,43 @@ impl Fake {
         self.state.borrow().requests.clone()
     }
 
-    /// The follow-ups that were enqueued. A host drops them unless the handler completes; the fake keeps them.
+    /// The follow-up jobs. A real host discards them unless the attempt completes; the fake keeps them.
     pub fn follow_ups(&self) -> Vec<FollowUp> {
         self.state.borrow().follow_ups.clone()
     }
 
-    /// What was logged through the [`log`](mod@log) crate on the thread that made this, each as `level: message`.
+    /// The lines logged with the [`log`](mod@log) crate on the thread that created this, as `level: message`.
     ///
-    /// Empty if the tests have installed another logger before the first fake was made.
+    /// Empty if the tests installed another logger before they created the first fake.
     pub fn logs(&self) -> Vec<String> {
         self.state.borrow().logs.clone()
     }
 }
 
-/// An HTTP request that a handler has sent.
+/// An HTTP request sent by a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpRequest {
-    /// As in `POST`.
+    /// The method, such as `POST`.
     pub method: String,
-    /// Without a fragment; host and scheme in lower case.
+    /// The URL without a fragment, with host and scheme in lower case.
     pub url: String,
-    /// In the order in which the handler set them, without those that the host adds.
+    /// The headers in the order the handler set them, without those the host adds.
     pub headers: Vec<(String, String)>,
-    /// Empty if there is none.
+    /// The body; empty if there is none.
     pub body: Vec<u8>,
-    /// Within which the whole answer had to be there.
+    /// The time limit for the complete response.
     pub timeout: Duration,
 }
 
 impl HttpRequest {
-    /// The first header of this name, however it is capitalized.
+    /// The first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         header.map(|(_, value)| value.as_str())
     }
 
-    /// The body as text; what is not UTF-8 is replaced by `�`.
+    /// The body as text; invalid UTF-8 is replaced by `�`.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
     }
@@ -259,31 +263,33 @@ impl Recorder {
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        match &mut self.0.borrow_mut().looks_left {
+        match &mut self.0.borrow_mut().checks_left {
             None => false,
             Some(0) => true,
-            Some(looks) => {
-                *looks -= 1;
+            Some(checks) => {
+                *checks -= 1;
                 false
             }
         }
     }
 
-    /// Where a granted directory is; one that is not granted is nowhere.
-    pub(crate) fn place(&self, guest: &str) -> PathBuf {
+    /// The host path of a granted directory; empty if it isn't granted.
+    pub(crate) fn directory(&self, guest: &str) -> PathBuf {
         self.0.borrow().dirs.get(guest.trim_end_matches('/')).cloned().unwrap_or_default()
     }
 
-    /// Holds the answer to what the request allows, as a host would.
+    /// Returns the next result. Applies the request's limit on the body, as a host would.
     pub(crate) fn http(&self, request: Outgoing, _: &str) -> std::result::Result<Response, ErrorKind> {
         let Outgoing { method, url, headers, body, timeout, max_body, cut } = request;
         let url = url.to_string();
         let mut state = self.0.borrow_mut();
-        let Some(answer) = state.http_answers.pop_front() else {
-            panic!("the handler sent {method} {url}, and the fake has no answer left: Fake::new().http(…) gives it one")
+        let Some(result) = state.http_results.pop_front() else {
+            panic!(
+                "the handler sent {method} {url}, but the fake has no response left; add one with Fake::new().http(…)"
+            )
         };
         state.requests.push(HttpRequest { method, url, headers, body: body.unwrap_or_default(), timeout });
-        match answer {
+        match result {
             Ok(response) if response.bytes().len() > max_body => {
                 if !cut && response.status() < 400 {
                     return Err(ErrorKind::TooLong(max_body));
@@ -310,31 +316,31 @@ impl Recorder {
 }
 
 thread_local! {
-    /// Who takes the lines of this thread.
-    static TAKER: RefCell<Weak<RefCell<State>>> = const { RefCell::new(Weak::new()) };
+    /// The state that records the log lines of this thread.
+    static RECORDING: RefCell<Weak<RefCell<State>>> = const { RefCell::new(Weak::new()) };
 }
 
-fn take_logs(state: &Rc<RefCell<State>>) {
+fn record_logs(state: &Rc<RefCell<State>>) {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        if log::set_logger(&ToTaker).is_ok() {
+        if log::set_logger(&RecordingLogger).is_ok() {
             log::set_max_level(LevelFilter::Debug);
         }
     });
-    TAKER.set(Rc::downgrade(state));
+    RECORDING.set(Rc::downgrade(state));
 }
 
-/// Hands each line to the fake of its thread.
-struct ToTaker;
+/// Passes each line to the fake of its thread.
+struct RecordingLogger;
 
-impl Log for ToTaker {
+impl Log for RecordingLogger {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
 
     fn log(&self, record: &Record<'_>) {
         let line = format!("{}: {}", record.level().as_str().to_ascii_lowercase(), record.args());
-        if let Some(state) = TAKER.with_borrow(Weak::upgrade) {
+        if let Some(state) = RECORDING.with_borrow(Weak::upgrade) {
             state.borrow_mut().logs.push(line);
         }
     }

@@ -9,23 +9,23 @@ use async_trait::async_trait;
 use criterion::{Criterion, criterion_group, criterion_main};
 use jobq::plugins::{Cache, load_file};
 use jobq::sandbox::{Call, FollowUp, FollowUpError, FollowUps, GuestOutcome, Metering, Sandbox, SandboxOptions, Tap};
-use jobq::worker::{Rule, decide};
+use jobq::worker::{JobTypeOptions, decide};
 
 fn decision(criterion: &mut Criterion) {
-    let rule = Rule::default();
+    let type_options = JobTypeOptions::default();
     let mut group = criterion.benchmark_group("decide");
     group.bench_function("completed", |b| {
-        b.iter(|| decide(black_box(GuestOutcome::Completed(String::new())), 1, None, &rule, 0.5))
+        b.iter(|| decide(black_box(GuestOutcome::Completed(String::new())), 1, None, &type_options, 0.5))
     });
     let failed = || GuestOutcome::Failed { message: String::new(), after: None };
-    group.bench_function("failed", |b| b.iter(|| decide(black_box(failed()), 1, None, &rule, 0.5)));
+    group.bench_function("failed", |b| b.iter(|| decide(black_box(failed()), 1, None, &type_options, 0.5)));
     group.finish();
 }
 
 fn instance(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let rule = Rule::default();
-    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: rule.limits.memory }).expect("a sandbox");
+    let type_options = JobTypeOptions::default();
+    let sandbox = Sandbox::new(SandboxOptions { slots: 1, max_memory: type_options.limits.memory }).expect("a sandbox");
     let cache = tempfile::tempdir().expect("a directory");
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests");
     let mut group = criterion.benchmark_group("instantiate and call");
@@ -41,7 +41,9 @@ fn instance(criterion: &mut Criterion) {
         };
         let run = async || {
             let (tap, follow_ups) = (Arc::new(Tap::default()), Arc::new(Nobody));
-            sandbox.run(version.plugin(), call.clone(), &rule.limits, &rule.grants, tap, follow_ups).await
+            sandbox
+                .run(version.plugin(), call.clone(), &type_options.limits, &type_options.grants, tap, follow_ups)
+                .await
         };
         let report = runtime.block_on(run());
         assert!(matches!(report.outcome, GuestOutcome::Completed(_)), "{name}: {report:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jobq::queue::sqlite::{OpenMode, QueueOptions as Database, SqliteStore};
 use jobq::queue::{Backoff, Due, Filter, JobType, NewJob, Payload, RetryPolicy, Status, Store, Timestamp};
-use jobq::worker::{JobError, NativeHandlers, NativeJob, Pool, Rule, Rules, Setup, WorkerOptions};
+use jobq::worker::{JobError, JobTypeOptions, JobTypes, NativeHandlers, NativeJob, Pool, Setup, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -23,9 +23,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let handlers = NativeHandlers::new().on("process_csv", handle).on("generate_report", handle);
     let backoff = Backoff { base: Duration::from_millis(50), ..Backoff::default() };
-    let rule = Rule { policy: RetryPolicy { backoff, ..RetryPolicy::default() }, ..Rule::default() };
-    let rules = Rules { default: Arc::new(rule), ..Rules::default() };
-    let options = WorkerOptions { rules, ..WorkerOptions::default() };
+    let type_options =
+        JobTypeOptions { policy: RetryPolicy { backoff, ..RetryPolicy::default() }, ..JobTypeOptions::default() };
+    let job_types = JobTypes { default: Arc::new(type_options), ..JobTypes::default() };
+    let options = WorkerOptions { job_types, ..WorkerOptions::default() };
     let pool = Pool::start(Setup { store: store.clone(), handlers: Arc::new(handlers), options });
     while store.counts().await?.get(&Status::Completed) != Some(&1) {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-// Tests of double.c on this machine, without WebAssembly: `make test`.
+// Tests of double.c natively, without WebAssembly: `make test`.
 
 #include "double.h"
 

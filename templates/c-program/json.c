@@ -13,7 +13,7 @@ static const char *skip_space(const char *at) {
     return at;
 }
 
-// Each skip_… takes the start of a thing and returns its end, or NULL if it is no such thing.
+// Each skip_… takes the start of a token and returns its end, or NULL if there is no such token.
 
 static const char *skip_string(const char *at) {
     if (*at++ != '"')
@@ -68,7 +68,7 @@ static const char *skip_value(const char *at, int depth) {
     }
 }
 
-// Sets *value to where the member's value starts; the first of that name counts.
+// Sets *value to the start of the member's value. The first member with that name counts.
 static enum json_found find(const char *text, const char *key, const char **value) {
     const char *at = skip_space(text);
     const char *end = skip_value(at, 0);
@@ -119,7 +119,7 @@ static size_t encode(unsigned long point, char *out) {
     return length;
 }
 
-// The number behind \u at *at, which moves behind it.
+// Reads the number after \u at *at, and advances *at past it.
 static bool hex4(const char **at, unsigned long *number) {
     char digits[5] = {0};
     strncpy(digits, *at, 4);
@@ -130,7 +130,7 @@ static bool hex4(const char **at, unsigned long *number) {
     return true;
 }
 
-// The code point behind \u at *at, which may be a pair.
+// Reads the code point after \u at *at, which may be a surrogate pair.
 static bool unescape(const char **at, unsigned long *point) {
     unsigned long low;
     if (!hex4(at, point) || *point == 0 || (*point >= 0xdc00 && *point < 0xe000))

@@ -1,4 +1,4 @@
-// Tests of handler.c on this machine, without WebAssembly: `make test`. This file plays the host.
+// Tests of handler.c natively, without WebAssembly: `make test`. This file replaces the host.
 
 #include "jobq/jobq.h"
 
@@ -44,7 +44,7 @@ int main(void) {
     expect("{\"n\": 2.5}", JOBQ_FATAL, "bad payload: `n` is not an integer", 0);
     expect("{\"n\": 2", JOBQ_FATAL, "bad payload: `n` is not an integer", 0);
     expect("[2]", JOBQ_FATAL, "bad payload: `n` is not an integer", 0);
-    expect("{\"n\": 2, \"service\": 1}", JOBQ_FATAL, "bad payload: `service` is not a short string", 0);
+    expect("{\"n\": 2, \"service\": 1}", JOBQ_FATAL, "bad payload: `service` is not a string of at most 15 bytes", 0);
     printf(failures ? "%d failed\n" : "all passed\n", failures);
     return failures != 0;
 }

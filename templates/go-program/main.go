@@ -1,7 +1,7 @@
 // The job type `__name__`: doubles a number.
 //
-// An ordinary program that knows nothing of jobq: the payload is on stdin, the result goes to stdout, and exit status 0
-// means done. Any other means another attempt later, with the end of stderr as the message.
+// An ordinary program: the payload is on stdin, the result goes to stdout, and exit status 0
+// means success. With any other status, the job runs again later, and the end of stderr is the error message.
 package main
 
 import (

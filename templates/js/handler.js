@@ -1,33 +1,33 @@
-// The handler of the job type `__name__`: doubles a number. Yours to change; what it can answer is in jobq/answers.js.
+// The handler of the job type `__name__`: doubles a number. Edit this file. jobq/answers.js has the answers it can throw.
 
 import { fatal, retry, retryAfter, snooze } from './jobq/answers.js'
 
-// The greatest number that will be doubled.
+// The largest number that is accepted.
 const MAX_N = 1_000_000
 
 /**
- * Runs one attempt. What it returns becomes the result, as JSON; any other answer is thrown.
+ * Runs one attempt. The return value becomes the result, as JSON. Throw any other answer.
  *
- * @param {{ n: number, service?: 'up' | 'down' | 'busy' | 'closed' }} payload `service`: how the one that does the doubling feels
+ * @param {{ n: number, service?: 'up' | 'down' | 'busy' | 'closed' }} payload `service`: the state of the service that does the doubling
  * @param {import('./jobq/context.js').Context} ctx
  */
 export function handle(payload, ctx) {
   const { n, service = 'up' } = payload
 
-  // No attempt could help: the job is dead at once.
+  // Another attempt wouldn't help: the job is dead at once.
   if (!Number.isInteger(n)) throw fatal('bad payload: `n` is not an integer')
   if (n < 0 || n > MAX_N) throw fatal(`\`n\` is ${n}, which is not in 0 to ${MAX_N}`)
 
   ctx.log.info(`doubling ${n}, attempt ${ctx.attempt} of ${ctx.maxAttempts}`)
 
   switch (service) {
-    // Failed: another attempt after the backoff of the job type. Any other error does the same, with its stack.
+    // The attempt fails, and the job runs again after the backoff of its type. Any other error does the same.
     case 'down':
       throw retry('the service is down')
-    // Failed: another attempt after a delay of our own, in milliseconds.
+    // The attempt fails, and the job runs again after this delay, in milliseconds.
     case 'busy':
       throw retryAfter('the service is busy', 30_000)
-    // Not failed, only too early: runs again, and this attempt does not count.
+    // Not a failure: the job runs again after this delay, and the attempt isn't counted.
     case 'closed':
       throw snooze(60_000)
   }

@@ -21,13 +21,13 @@ test('doubles', () => {
   assert.deepEqual(ctx.lines, ['info: doubling 2, attempt 2 of 3'])
 })
 
-test('a payload that does not fit is fatal', () => {
+test('an invalid payload is fatal', () => {
   assert.deepEqual(answer({}), fatal('bad payload: `n` is not an integer'))
   assert.deepEqual(answer({ n: '2' }), fatal('bad payload: `n` is not an integer'))
   assert.deepEqual(answer({ n: -1 }), fatal('`n` is -1, which is not in 0 to 1000000'))
 })
 
-test('the service decides about the rest', () => {
+test('other states of the service', () => {
   assert.deepEqual(answer({ n: 2, service: 'down' }), retry('the service is down'))
   assert.deepEqual(answer({ n: 2, service: 'busy' }), retryAfter('the service is busy', 30_000))
   assert.deepEqual(answer({ n: 2, service: 'closed' }), snooze(60_000))

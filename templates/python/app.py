@@ -1,4 +1,4 @@
-"""Between handler.py and the host: the only file that needs WebAssembly. componentize-py starts here."""
+"""Connects handler.py to the host. The only file that needs WebAssembly, and the entry point for componentize-py."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ class HostContext(jobq.Context):
         return context.is_cancelled()
 
     def progress(self, percent: int, message: str) -> None:
-        # componentize-py ends the attempt with a panic of its own where a type does not fit.
+        # A value of the wrong type would make componentize-py panic and end the attempt.
         context.progress(round(min(max(percent, 0), 100)), str(message))
 
     def enqueue(self, job: jobq.FollowUp) -> str:
@@ -52,7 +52,7 @@ class HostContext(jobq.Context):
 
 
 class HostLog(logging.Handler):
-    """Sends what is logged to the host."""
+    """Sends log records to the host."""
 
     def emit(self, record: logging.LogRecord) -> None:
         for least, level in ((40, log.Level.ERROR), (30, log.Level.WARN), (20, log.Level.INFO), (0, log.Level.DEBUG)):

@@ -1,40 +1,40 @@
-"""The handler of the job type `__name__`: doubles a number. Yours to change; what it can call is in jobq.py."""
+"""The handler of the job type `__name__`: doubles a number. Edit this file. jobq.py has what it can call and raise."""
 
 import logging
 from dataclasses import dataclass
 
 from jobq import Context, Fatal, Retry, RetryAfter, Snooze
 
-# A line of this logger is kept with the attempt: `jobq logs ID`.
+# `jobq logs ID` shows the lines of this logger.
 log = logging.getLogger("handler")
 
-# The greatest number that will be doubled.
+# The largest number that is accepted.
 MAX_N = 1_000_000
 
 
 @dataclass
 class Payload:
     n: int
-    # How the service that does the doubling feels: "up", "down", "busy" or "closed".
+    # The state of the service that does the doubling: "up", "down", "busy" or "closed".
     service: str = "up"
 
 
 def handle(payload: Payload, ctx: Context) -> dict:
-    """Runs one attempt. What it returns becomes the result, as JSON; any other answer is raised."""
+    """Runs one attempt. The return value becomes the result, as JSON. Raise any other answer."""
     if not 0 <= payload.n <= MAX_N:
-        # No attempt could help: the job is dead at once.
+        # Another attempt wouldn't help: the job is dead at once.
         raise Fatal(f"`n` is {payload.n}, which is not in 0 to {MAX_N}")
 
     log.info("doubling %d, attempt %d of %d", payload.n, ctx.attempt, ctx.max_attempts)
 
     match payload.service:
         case "down":
-            # Failed: another attempt after the backoff of the job type. Any other exception does the same, with its traceback.
+            # The attempt fails, and the job runs again after the backoff of its type. Any other exception does the same.
             raise Retry("the service is down")
         case "busy":
-            # Failed: another attempt after a delay of our own.
+            # The attempt fails, and the job runs again after this delay.
             raise RetryAfter("the service is busy", seconds=30)
         case "closed":
-            # Not failed, only too early: runs again, and this attempt does not count.
+            # Not a failure: the job runs again after this delay, and the attempt isn't counted.
             raise Snooze(seconds=60)
     return {"doubled": payload.n * 2}

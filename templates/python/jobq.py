@@ -1,24 +1,24 @@
-"""What a handler is given and what it may answer. Nothing here needs WebAssembly, so handlers can be tested natively."""
+"""What a handler can call and return. Nothing here needs WebAssembly, so handlers can be tested natively."""
 
 import dataclasses
 import json
 import traceback
 import typing
 
-# The most characters of an exception that are kept.
+# The maximum length of the text of an exception, in characters.
 MAX_TEXT = 4000
 
 
 class Answer(Exception):
-    """Any answer but a result. Raise one of its kinds."""
+    """Base class of the answers other than a result. Raise one of its subclasses."""
 
 
 class Retry(Answer):
-    """Failed: another attempt after the backoff of the job type."""
+    """The attempt fails, and the job runs again after the backoff of its type."""
 
 
 class RetryAfter(Answer):
-    """Failed: another attempt after this delay."""
+    """The attempt fails, and the job runs again after this delay."""
 
     def __init__(self, message: str, *, seconds: float):
         super().__init__(message)
@@ -26,11 +26,11 @@ class RetryAfter(Answer):
 
 
 class Fatal(Answer):
-    """Failed for good: the job is dead at once."""
+    """The job is dead at once."""
 
 
 class Snooze(Answer):
-    """Not failed, not yet: runs again after this delay. Not counted as an attempt."""
+    """Not a failure: the job runs again after this delay, and the attempt isn't counted."""
 
     def __init__(self, *, seconds: float):
         super().__init__(f"snooze for {seconds} s")
@@ -38,9 +38,9 @@ class Snooze(Answer):
 
 
 def described(error: BaseException) -> str:
-    """What and where an exception is: its type and message, then its frames, the innermost first, then its causes.
+    """The text of an exception: type and message, then the stack frames, innermost first, then the causes.
 
-    The frames are written by hand, since those of `traceback` look for the source, which is not there.
+    `traceback` isn't used to format the frames, because it looks for the source files, which aren't available.
     """
     parts, seen = [], set()
     while error is not None and id(error) not in seen:
@@ -52,32 +52,32 @@ def described(error: BaseException) -> str:
         headline = f"{type(error).__qualname__}: {error}".removesuffix(": ")
         parts.append("\n".join([headline, *reversed(frames)]))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    # The host takes Unicode, which half of a surrogate pair is not.
+    # The host accepts only valid Unicode; a lone surrogate isn't.
     return "\ncaused by: ".join(parts)[:MAX_TEXT].encode(errors="replace").decode()
 
 
 class Refused(Exception):
-    """A follow-up job was not taken; the message says why."""
+    """A follow-up job wasn't accepted; the message has the reason."""
 
 
 @dataclasses.dataclass
 class FollowUp:
-    """A job to be added. What is None is as the job type says."""
+    """A follow-up job. Fields that are None take the defaults of its type."""
 
     job_type: str
     payload: object
     priority: int | None = None
     delay_seconds: float | None = None
     max_attempts: int | None = None
-    # At most one unfinished job holds it.
+    # At most one unfinished job may have this key.
     unique_key: str | None = None
 
 
 @dataclasses.dataclass
 class Context:
-    """The attempt that is running. Made by a test, it says what it was told to say, and records what it was asked for."""
+    """The running attempt. In tests, create one with the values to return; it records the calls it receives."""
 
-    # The same in every attempt of the job, so it can serve as an idempotency key.
+    # The same in every attempt of a job; use it as an idempotency key.
     job_id: str = "0193a5c2-7f3b-7c1e-9d0a-3f6b8c2d4e10"
     job_type: str = "__name__"
     # The first is 1.
@@ -89,31 +89,34 @@ class Context:
     follow_ups: list = dataclasses.field(default_factory=list)
 
     def remaining_seconds(self) -> float:
-        """How much time is left before this attempt is stopped."""
+        """The time left before the host stops this attempt."""
         return self.remaining
 
     def is_cancelled(self) -> bool:
-        """Whether somebody asked for this job to be cancelled."""
+        """Whether this job was cancelled."""
         return self.cancelled
 
     def progress(self, percent: int, message: str) -> None:
-        """Shows how far the attempt has come: 0 to 100 and a few words."""
+        """Reports the progress: a percentage from 0 to 100 and a short message."""
         self.shown.append((percent, message))
 
     def enqueue(self, job: FollowUp) -> str:
-        """Adds a job that comes into being when this attempt completes, or not at all. Returns its id, or raises Refused."""
+        """Enqueues a job when this attempt completes; if it doesn't, nothing is enqueued.
+
+        Returns the id. Raises Refused if the job isn't accepted.
+        """
         self.follow_ups.append(job)
         return f"follow-up {len(self.follow_ups)}"
 
 
 def read(kind: type, text: str):
-    """Reads JSON into a dataclass; other members than its fields are left out. Raises Fatal where it does not fit."""
+    """Parses JSON into a dataclass. Ignores members that aren't fields. Raises Fatal if the JSON doesn't match."""
     try:
         members = json.loads(text)
     except ValueError as error:
         raise Fatal(f"bad payload: {error}") from None
     if not isinstance(members, dict):
-        raise Fatal("bad payload: it is no object")
+        raise Fatal("bad payload: it is not an object")
 
     known = {}
     hints = typing.get_type_hints(kind)
@@ -131,7 +134,7 @@ def read(kind: type, text: str):
 
 
 def fits(value: object, wanted: object) -> bool:
-    """Whether a value is of a plain type; annotations such as `list[int]` or `str | None` are not looked into."""
+    """Whether a value has a plain type. Annotations such as `list[int]` or `str | None` aren't checked."""
     if not isinstance(wanted, type) or typing.get_origin(wanted):
         return True
     if isinstance(value, bool):

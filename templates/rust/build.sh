@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes __name__.wasm. TARGET=wasm32-wasip1 makes a core module, which jobq takes as well.
+# Makes __name__.wasm. TARGET=wasm32-wasip1 makes a core module, which jobq accepts too.
 set -eu
 cd "$(dirname "$0")"
 target=${TARGET:-wasm32-wasip2}
@@ -8,7 +8,7 @@ command -v cargo >/dev/null || {
     echo "error: cargo is missing: install Rust 1.95 or newer, from rustup.rs" >&2
     exit 1
 }
-# Cargo can build the standard library itself, which this setting says.
+# With this setting, cargo builds the standard library itself, so the target needn't be installed.
 [ -n "${CARGO_UNSTABLE_BUILD_STD-}" ] || [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || {
     echo "error: Rust's target $target is missing: rustup target add $target" >&2
     exit 1

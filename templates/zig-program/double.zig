@@ -1,14 +1,14 @@
-//! The work of the job type `__name__`. Yours to change.
+//! The work of the job type `__name__`. Edit this file.
 
 const std = @import("std");
 
-/// The greatest number that will be doubled.
+/// The largest number that is accepted.
 const max_n = 1_000_000;
 
-/// What the JSON of a job is read into.
+/// The payload, parsed from JSON.
 const Payload = struct {
     n: i64,
-    /// How the service that does the doubling feels.
+    /// The state of the service that does the doubling.
     service: enum { up, down } = .up,
 };
 
@@ -26,7 +26,7 @@ pub fn run(arena: std.mem.Allocator, json: []const u8) !Answer {
         const problem = "`n` is {d}, which is not in 0 to {d}";
         return .{ .problem = try std.fmt.allocPrint(arena, problem, .{ payload.n, max_n }) };
     }
-    // A line on stderr is kept with the attempt: `jobq logs ID`.
+    // `jobq logs ID` shows what is written to stderr.
     std.debug.print("doubling {d}\n", .{payload.n});
     return switch (payload.service) {
         .up => .{ .result = try std.json.Stringify.valueAlloc(arena, .{ .doubled = payload.n * 2 }, .{}) },

@@ -1,28 +1,28 @@
-//! The handler of the job type `__name__`: doubles a number. Yours to change; what it can call is in jobq/jobq.zig.
+//! The handler of the job type `__name__`: doubles a number. Edit this file. jobq/jobq.zig has what it can call and return.
 
 const std = @import("std");
 const jobq = @import("jobq/jobq.zig");
 
-/// The greatest number that will be doubled.
+/// The largest number that is accepted.
 const max_n = 1_000_000;
 
-/// What the JSON of a job is read into.
+/// The payload, parsed from JSON.
 pub const Payload = struct {
     n: i64,
     service: Service = .up,
 };
 
-/// How the service that does the doubling feels.
+/// The state of the service that does the doubling.
 pub const Service = enum { up, down, busy, closed };
 
-/// Becomes the JSON of the result.
+/// The result, written as JSON.
 pub const Result = struct {
     doubled: i64,
 };
 
-/// Runs one attempt. An error fails it, with its name as the message.
+/// Runs one attempt. An error fails the attempt, with its name as the message.
 pub fn handle(ctx: jobq.Context, payload: Payload) !jobq.Answer(Result) {
-    // No attempt could help: the job is dead at once. So it is when the payload cannot be read.
+    // Another attempt wouldn't help: the job is dead at once. The same goes for a payload that can't be parsed.
     if (payload.n < 0 or payload.n > max_n) {
         return .fatal("`n` is {d}, which is not in 0 to {d}", .{ payload.n, max_n });
     }
@@ -31,11 +31,11 @@ pub fn handle(ctx: jobq.Context, payload: Payload) !jobq.Answer(Result) {
 
     return switch (payload.service) {
         .up => .done(.{ .doubled = payload.n * 2 }),
-        // Failed: another attempt after the backoff of the job type.
+        // The attempt fails, and the job runs again after the backoff of its type.
         .down => .retry("the service is down", .{}),
-        // Failed: another attempt after a delay of our own, in milliseconds.
+        // The attempt fails, and the job runs again after this delay, in milliseconds.
         .busy => .retryAfter(30_000, "the service is busy", .{}),
-        // Not failed, only too early: runs again, and this attempt does not count.
+        // Not a failure: the job runs again after this delay, and the attempt isn't counted.
         .closed => .snooze(60_000),
     };
 }

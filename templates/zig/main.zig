@@ -1,4 +1,4 @@
-//! What the host calls: connects handler.zig with it, as the canonical ABI of components wants it. The build starts here.
+//! Connects handler.zig to the host, according to the canonical ABI of components. The entry point of the build.
 
 const std = @import("std");
 const handler = @import("handler.zig");
@@ -63,7 +63,7 @@ fn err(value: @FieldType(@FieldType(Answer, "as"), "err")) Answer {
     return .{ .failed = true, .as = .{ .err = value } };
 }
 
-/// The host takes memory for what it hands over.
+/// The host allocates memory for the values it passes.
 fn realloc(old: ?[*]u8, old_len: usize, alignment: usize, len: usize) callconv(.c) ?[*]u8 {
     const log2: std.mem.Alignment = .fromByteUnits(alignment);
     if (old) |ptr| if (old_len > 0) {

@@ -16,10 +16,10 @@ fn it_is_accepted_and_changes_nothing_but_the_job_types_that_ship() {
         shipped.plugins.types.keys().collect::<Vec<_>>(),
         ["flaky", "generate_report", "process_csv", "send_email", "thumbnail", "webhook"]
     );
-    let grants = shipped.worker.rules.of("process_csv").grants.clone();
+    let grants = shipped.worker.job_types.of("process_csv").grants.clone();
     assert_eq!((grants.dirs[0].guest.as_str(), grants.dirs[0].write), ("/data", false));
     shipped.plugins.types.clear();
-    shipped.worker.rules.by_type.clear();
+    shipped.worker.job_types.by_type.clear();
     assert_eq!(render(&shipped), render(&checked("")));
 }
 
@@ -33,7 +33,7 @@ fn every_commented_default_is_the_default() {
 #[test]
 fn every_commented_key_is_read() {
     let settings = checked(&uncommented());
-    let example = settings.worker.rules.of("invoice");
+    let example = settings.worker.job_types.of("invoice");
     assert_eq!(settings.plugins.types["invoice"].file, "invoice.wasm");
     assert!(example.concurrency.is_some());
     assert!(!example.grants.env.is_empty() && !example.grants.dirs.is_empty() && !example.grants.enqueue.is_empty());

@@ -23,7 +23,7 @@ fn each_layer_overrides_the_one_below() {
 #[test]
 fn a_default_given_by_a_variable_yields_to_the_key_of_a_type() {
     let text = "[jobs.a]\ntimeout = '5s'\n[jobs.b]\n";
-    let rules = check_text(text, &[("JOBQ_DEFAULTS__TIMEOUT", "7s")]).unwrap().worker.rules;
+    let rules = check_text(text, &[("JOBQ_DEFAULTS__TIMEOUT", "7s")]).unwrap().worker.job_types;
     assert_eq!(rules.of("a").limits.timeout.as_secs(), 5);
     assert_eq!(rules.of("b").limits.timeout.as_secs(), 7);
     assert_eq!(rules.of("dropped").limits.timeout.as_secs(), 7);
@@ -99,7 +99,7 @@ fn every_default_can_be_changed_for_one_type() {
         let variable = format!("JOBQ_JOBS__NAME__{}", key.replace('.', "__").to_uppercase());
         let value = another_value(&format!("defaults.{key}"));
         let after = check_text(text, &[(&variable, value)]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(before.worker.rules.default, after.worker.rules.default, "{key}");
-        assert_ne!(before.worker.rules.of("NAME"), after.worker.rules.of("NAME"), "{key}");
+        assert_eq!(before.worker.job_types.default, after.worker.job_types.default, "{key}");
+        assert_ne!(before.worker.job_types.of("NAME"), after.worker.job_types.of("NAME"), "{key}");
     }
 }

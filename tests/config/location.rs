@@ -29,7 +29,7 @@ fn relative_paths_start_at_the_file() {
     assert_eq!(settings.file, Some(path));
     assert_eq!(settings.queue.database, folder.path().join("data/x.db"));
     assert_eq!(settings.plugins.dir, folder.path().join("plugins"));
-    assert_eq!(settings.worker.rules.of("a").grants.dirs[0].host, folder.path().join("in"));
+    assert_eq!(settings.worker.job_types.of("a").grants.dirs[0].host, folder.path().join("in"));
 }
 
 #[test]

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use jobq::config::Settings;
 use jobq::worker::auto_concurrency;
-use jobq::worker::{Rule, Serve};
+use jobq::worker::{JobTypeOptions, ServedTypes};
 
 /// Every setting, one a line; of a job type only what differs from the defaults.
 pub(super) fn render(settings: &Settings) -> String {
     let mut lines = general(settings);
-    let default = &settings.worker.rules.default;
+    let default = &settings.worker.job_types.default;
     let _ = writeln!(lines, "\n[defaults]");
     lines.extend(rule(default).iter().map(|line| format!("{line}\n")));
-    for (name, own) in &settings.worker.rules.by_type {
+    for (name, own) in &settings.worker.job_types.by_type {
         let source = &settings.plugins.types[name.as_str()];
         let _ = writeln!(lines, "\n[jobs.{name}]\nplugin = {} {:?}", source.file, source.metering);
         let common = rule(default);
@@ -33,8 +33,8 @@ fn general(settings: &Settings) -> String {
     let concurrency =
         if worker.concurrency == auto_concurrency() { "auto".to_owned() } else { worker.concurrency.to_string() };
     let types = match &worker.types {
-        Serve::All => "all".to_owned(),
-        Serve::Only(types) => types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        ServedTypes::All => "all".to_owned(),
+        ServedTypes::Only(types) => types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
     };
     let retention = worker.retention;
     format!(
@@ -64,7 +64,7 @@ fn age(age: Option<Duration>) -> String {
     age.map_or("off".to_owned(), |age| format!("{age:?}"))
 }
 
-fn rule(rule: &Rule) -> Vec<String> {
+fn rule(rule: &JobTypeOptions) -> Vec<String> {
     let (limits, policy) = (&rule.limits, &rule.policy);
     vec![
         format!("timeout = {:?}", limits.timeout),
@@ -82,7 +82,7 @@ fn rule(rule: &Rule) -> Vec<String> {
     ]
 }
 
-fn grants(rule: &Rule) -> Vec<String> {
+fn grants(rule: &JobTypeOptions) -> Vec<String> {
     let grants = &rule.grants;
     let env = grants.env.iter().map(|(name, value)| format!("env {name} = {value:?}"));
     let dirs = grants.dirs.iter().map(|dir| {

@@ -25,7 +25,7 @@ fn in_variable(value: impl Into<OsString>) -> impl Fn(&str) -> Option<OsString> 
 }
 
 fn names(settings: &Settings) -> Vec<String> {
-    settings.worker.rules.of("a").grants.secrets.names().map(str::to_owned).collect()
+    settings.worker.job_types.of("a").grants.secrets.names().map(str::to_owned).collect()
 }
 
 fn file(dir: &TempDir, bytes: &[u8], mode: u32) {
@@ -41,7 +41,7 @@ fn they_are_no_grants_before_they_are_read() {
     assert!(names(&settings).is_empty());
     let settings = settings.with_secrets(in_variable(VALUE)).unwrap();
     assert_eq!(names(&settings), ["KEY"]);
-    assert!(settings.worker.rules.of("b").grants.secrets.is_empty());
+    assert!(settings.worker.job_types.of("b").grants.secrets.is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Why there is no answer, or not the one that was hoped for.
+//! Errors of HTTP requests, and what they mean for the job.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,53 +6,53 @@ use std::time::Duration;
 
 use crate::error::Error as Answer;
 
-/// A request that failed. `?` makes of it what is right for the job, as the [module](super) says.
+/// A failed request. The [module](super) describes how `?` converts it.
 ///
-/// It names the method and the origin of the request, never its path or query.
+/// It contains the method and the origin of the request, never its path or query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// As in `POST https://example.com`.
+    /// Method and origin, such as `POST https://example.com`.
     request: String,
     kind: ErrorKind,
 }
 
-/// What made a request fail. A text is the end of a sentence.
+/// Why a request failed. The strings continue the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// It was never sent: the method, the URL, a header or the body is none.
+    /// The request wasn't sent: its method, URL, a header or the body is invalid.
     Invalid(String),
-    /// The settings do not allow the request; this is the type of the job that lacks the grant.
+    /// jobq.toml doesn't grant the request.
     Denied {
-        /// A `[jobs.NAME]` of jobq.toml.
+        /// The job type that lacks the grant: a `[jobs.NAME]` of jobq.toml.
         job_type: String,
-        /// What that would have to list.
+        /// The origin that its `http` must list.
         origin: String,
     },
-    /// The host has only addresses of private networks, which have to be granted as they are.
+    /// The host has only private addresses, which must be granted by address.
     Private,
-    /// The host has no address, or nobody could tell.
+    /// The host name couldn't be resolved.
     Dns(String),
-    /// There is no connection to it.
+    /// The connection failed.
     Connect(String),
-    /// There is no safe connection to it.
+    /// The TLS handshake failed.
     Tls(String),
-    /// There was no whole answer within this time.
+    /// The response wasn't complete within this time.
     Timeout(Duration),
-    /// The answer broke off or is not HTTP.
+    /// The response is incomplete or isn't valid HTTP.
     Broken(String),
-    /// The body of the answer is longer than this many bytes.
+    /// The body of the response is longer than this many bytes.
     TooLong(usize),
-    /// The status is not 2xx; only [`error_for_status`](super::Response::error_for_status) minds.
+    /// The status isn't 2xx. Only [`error_for_status`](super::Response::error_for_status) returns this.
     Status {
-        /// As in 503.
+        /// The status, such as 503.
         status: u16,
-        /// How long to wait, if the answer names a time to come.
+        /// How long to wait, if the response has a valid `Retry-After`.
         retry_after: Option<Duration>,
-        /// What else the answer says, to go on after the status.
+        /// The redirect target and the start of the body, in the form of a continuation of the message.
         detail: String,
     },
-    /// The body is not the JSON that was asked for.
+    /// The body isn't the expected JSON.
     Json(String),
 }
 
@@ -61,12 +61,12 @@ impl Error {
         Error { request, kind }
     }
 
-    /// What made it fail.
+    /// Why it failed.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// The status of the answer, if that is what made it fail.
+    /// The status of the response, if it is the reason for the failure.
     pub fn status(&self) -> Option<u16> {
         match self.kind {
             ErrorKind::Status { status, .. } => Some(status),
@@ -76,8 +76,8 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// What this means for the job, with a message that may say more.
-    pub(crate) fn answer(&self, message: String) -> Answer {
+    /// What this error means for the job.
+    pub(crate) fn to_answer(&self, message: String) -> Answer {
         match self {
             ErrorKind::Dns(_)
             | ErrorKind::Connect(_)
@@ -97,7 +97,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether its words go on after the request as a sentence.
+    /// Whether the message continues the name of the request without a colon.
     fn is_predicate(&self) -> bool {
         use ErrorKind::{Denied, Json, Private, Status};
         matches!(self, Denied { .. } | Private | Status { .. } | Json(_))
@@ -120,22 +120,22 @@ impl fmt::Display for ErrorKind {
                 write!(f, "is not granted; jobq.toml grants it with http = [\"{origin}\"] under [jobs.{job_type}]")
             }
             ErrorKind::Private => f.write_str(
-                "leads into a private network; jobq.toml has to grant that by its address, as in http = [\"http://10.0.0.7:8080\"]",
+                "has a private address, which jobq.toml must grant by address, such as http = [\"http://10.0.0.7:8080\"]",
             ),
-            ErrorKind::Dns(why) => write!(f, "failed to find the host: {why}"),
+            ErrorKind::Dns(why) => write!(f, "failed to resolve the host: {why}"),
             ErrorKind::Connect(why) => write!(f, "failed to connect: {why}"),
-            ErrorKind::Tls(why) => write!(f, "failed to make a safe connection: {why}"),
-            ErrorKind::Timeout(time) => write!(f, "no whole answer within {time:?}"),
-            ErrorKind::Broken(why) => write!(f, "the answer is broken: {why}"),
-            ErrorKind::TooLong(limit) => write!(f, "the answer is longer than {limit} bytes"),
+            ErrorKind::Tls(why) => write!(f, "TLS failed: {why}"),
+            ErrorKind::Timeout(time) => write!(f, "no complete response within {time:?}"),
+            ErrorKind::Broken(why) => write!(f, "invalid response: {why}"),
+            ErrorKind::TooLong(limit) => write!(f, "the response is longer than {limit} bytes"),
             ErrorKind::Status { status, detail, .. } => write!(f, "answered {status}{detail}"),
-            ErrorKind::Json(why) => write!(f, "did not answer the JSON that was expected{why}"),
+            ErrorKind::Json(why) => write!(f, "didn't return the expected JSON{why}"),
         }
     }
 }
 
 impl StdError for Error {
-    /// Its kind, so that it is found behind errors that show only their sources.
+    /// The kind, so that it is found in chains of errors that expose only their sources.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         Some(&self.kind)
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_mark_knows_what_helps() {
+    fn the_question_mark_decides_between_retry_and_fatal() {
         for kind in [
             ErrorKind::Dns("no".into()),
             ErrorKind::Connect("no".into()),
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_not_granted_is_told_what_to_write() {
+    fn a_denied_request_names_the_missing_grant() {
         let message = "GET https://example.com is not granted; \
                        jobq.toml grants it with http = [\"https://example.com\"] under [jobs.hook]";
         assert_eq!(Answer::from(denied()), Answer::Fatal(message.into()));
     }
 
     #[test]
-    fn the_question_mark_knows_it_inside_of_other_errors() {
+    fn the_question_mark_finds_it_inside_other_errors() {
         fn boxed() -> Result<()> {
             Err(Box::<dyn StdError>::from(denied()))?
         }
@@ -200,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn who_says_it_in_words_is_heard() {
+    fn an_explicit_retry_or_fatal_takes_precedence() {
         assert_eq!(retry(denied()), Answer::Retry(denied().to_string()));
         let timeout = failed(ErrorKind::Timeout(Duration::from_millis(1_500)));
-        assert_eq!(fatal(timeout), Answer::Fatal("GET https://example.com: no whole answer within 1.5s".into()));
+        assert_eq!(fatal(timeout), Answer::Fatal("GET https://example.com: no complete response within 1.5s".into()));
     }
 }

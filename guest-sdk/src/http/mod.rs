@@ -1,4 +1,4 @@
-//! Outgoing HTTP: one request, its answer, and what a failure means for the job.
+//! Outgoing HTTP requests, and what their failures mean for the job.
 //!
 //! ```
 //! use jobq_guest::{Context, Result, http};
@@ -24,29 +24,30 @@
 //! assert_eq!(fake.requests()[0].header("idempotency-key"), Some("01934f6e-7a00-7000-8000-000000000001"));
 //! ```
 //!
-//! The settings have to allow it: `http = ["https://api.example.com"]` under the handler's own type in jobq.toml.
+//! jobq.toml must allow the request: `http = ["https://api.example.com"]` under the handler's own type.
 //!
-//! # What a failure means
+//! # Failures
 //!
-//! `?` on an [`Error`] of this module does what is right for the job, also when it is a source of another error:
+//! `?` converts an [`Error`] of this module as follows, even if it is the source of another error:
 //!
-//! | what happened | the job |
+//! | failure | effect on the job |
 //! |---|---|
-//! | no connection, no such host, TLS failed, no answer in time, the answer broke off or is no JSON | another attempt after the backoff of its type |
-//! | [`error_for_status`](Response::error_for_status): 408, 425, 429, 5xx | another attempt, after `Retry-After` if the answer names a time |
-//! | any other status that is not 2xx | is dead at once |
-//! | jobq.toml does not allow the request, or its address is a private one | is dead at once |
-//! | the URL or a header is malformed, the answer is longer than the limit | is dead at once |
+//! | DNS, connection or TLS failure, timeout, incomplete response, a response that isn't the expected JSON | runs again after the backoff of its type |
+//! | [`error_for_status`](Response::error_for_status) with 408, 425, 429 or 5xx | runs again, after `Retry-After` if the response has it |
+//! | `error_for_status` with any other status that isn't 2xx | dead at once |
+//! | the request isn't granted, or the host has a private address | dead at once |
+//! | the URL or a header is malformed, or the response is longer than the limit | dead at once |
 //!
-//! `.map_err(retry)?` and `.map_err(fatal)?` decide otherwise, and [`Error::kind`] tells what it was.
+//! Use `.map_err(retry)?` or `.map_err(fatal)?` to decide otherwise. [`Error::kind`] returns the cause.
 //!
-//! # What it does by itself
+//! # Defaults
 //!
-//! - A request without [`timeout`](Request::timeout) has 30 seconds, and every request ends a moment before the attempt does,
-//!   so that the handler can still say what became of it.
-//! - An answer is read whole, up to 8 MiB or what [`max_body`](Request::max_body) says; an answer of status 400 or more is cut there.
-//! - Redirects are not followed, because another origin would have to be granted anyway: they are a status that is not 2xx.
-//! - Errors name the method and the origin of a request, never its path or query, which may hold a secret.
+//! - The [`timeout`](Request::timeout) of a request is 30 seconds. Every request ends shortly before the attempt does, so that
+//!   the handler can still handle the failure.
+//! - The whole response is read, up to 8 MiB or [`max_body`](Request::max_body). The body of an error response (status 400 or
+//!   higher) is cut at that limit.
+//! - Redirects aren't followed, because another origin would need its own grant.
+//! - Errors contain the method and the origin of a request, never its path or query, which may contain secrets.
 
 mod error;
 mod request;

@@ -1,4 +1,4 @@
-//! A request, from its method to the answer.
+//! Building and sending requests.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::json::ToJson;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 8 << 20;
 
-/// Of what is left of the attempt, this part is not given to a request, one second at most.
+/// A request may not use the last tenth of the attempt's remaining time (at most one second).
 const RESERVED_PART: u32 = 10;
 const MAX_RESERVE: Duration = Duration::from_secs(1);
 
-/// What belongs to the connection, which is the host's.
-const NOT_THE_GUESTS: [&str; 11] = [
+/// Headers that the host sets.
+const HOST_HEADERS: [&str; 11] = [
     "connection",
     "content-length",
     "host",
@@ -30,32 +30,32 @@ const NOT_THE_GUESTS: [&str; 11] = [
     "upgrade",
 ];
 
-/// Starts a GET.
+/// Starts building a GET request.
 pub fn get(url: impl AsRef<str>) -> Request {
     request("GET", url)
 }
 
-/// Starts a POST.
+/// Starts building a POST request.
 pub fn post(url: impl AsRef<str>) -> Request {
     request("POST", url)
 }
 
-/// Starts a PUT.
+/// Starts building a PUT request.
 pub fn put(url: impl AsRef<str>) -> Request {
     request("PUT", url)
 }
 
-/// Starts a PATCH.
+/// Starts building a PATCH request.
 pub fn patch(url: impl AsRef<str>) -> Request {
     request("PATCH", url)
 }
 
-/// Starts a DELETE.
+/// Starts building a DELETE request.
 pub fn delete(url: impl AsRef<str>) -> Request {
     request("DELETE", url)
 }
 
-/// Starts a request of any method. What is wrong with the method or the URL is told by [`send`](Request::send).
+/// Starts building a request with any method. [`send`](Request::send) reports an invalid method or URL.
 pub fn request(method: &str, url: impl AsRef<str>) -> Request {
     let url = url.as_ref();
     let mut request = Request {
@@ -66,21 +66,21 @@ pub fn request(method: &str, url: impl AsRef<str>) -> Request {
         timeout: TIMEOUT,
         max_body: MAX_BODY,
         cut: false,
-        mistake: None,
+        problem: None,
     };
     if !is_token(method) {
-        request.mistake(format!("{method:?} is no method"));
+        request.problem(format!("{method:?} isn't a valid method"));
     }
     match url.parse() {
         Ok(url) => request.url = Some(url),
-        Err(error) => request.mistake(format!("the URL is none: {error}")),
+        Err(error) => request.problem(format!("invalid URL: {error}")),
     }
     request
 }
 
-/// Builds a request; made by [`get`], [`post`] and their like.
+/// Builder of a request, made by [`get`], [`post`] and similar functions.
 #[derive(Clone, Debug)]
-#[must_use = "there is no request before `send`"]
+#[must_use = "call `send` to send the request"]
 pub struct Request {
     method: String,
     url: Option<Url>,
@@ -89,36 +89,36 @@ pub struct Request {
     timeout: Duration,
     max_body: usize,
     cut: bool,
-    /// The first thing that makes this no request.
-    mistake: Option<String>,
+    /// The first problem that makes this request invalid.
+    problem: Option<String>,
 }
 
-/// A request as the host gets it.
+/// A request for the host.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) method: String,
     pub(crate) url: Url,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
-    /// From now until the answer has been read.
+    /// The time limit for sending the request and reading the response.
     pub(crate) timeout: Duration,
     pub(crate) max_body: usize,
-    /// Whether a part of the answer's body is as good as all of it.
+    /// Whether the body may be cut at `max_body`.
     pub(crate) cut: bool,
 }
 
 impl Request {
-    /// Adds a header. Those of the connection are not the handler's to set: `Host`, `Content-Length`, `Transfer-Encoding` and the like.
+    /// Adds a header. The host sets `Host`, `Content-Length`, `Transfer-Encoding` and similar headers; a handler can't.
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Request {
         let value = value.as_ref();
         if !is_token(name) {
-            self.mistake(format!("{name:?} is no name of a header"));
-        } else if NOT_THE_GUESTS.iter().any(|other| other.eq_ignore_ascii_case(name)) {
-            self.mistake(format!("the header {name:?} belongs to the connection, a handler cannot set it"));
+            self.problem(format!("{name:?} isn't a valid header name"));
+        } else if HOST_HEADERS.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            self.problem(format!("the header {name:?} is set by the host; a handler can't set it"));
         } else if !value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
             // The value may be a secret.
-            self.mistake(format!(
-                "the value of the header {name:?} has a line break or another control character in it"
+            self.problem(format!(
+                "the value of the header {name:?} contains a control character, such as a line break"
             ));
         } else {
             self.headers.push((name.into(), value.into()));
@@ -126,56 +126,55 @@ impl Request {
         self
     }
 
-    /// Sends this as the body.
+    /// Sets the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Request {
         self.body = Some(body.into());
         self
     }
 
-    /// Sends the JSON of a value as the body, with `Content-Type: application/json` unless the request has one.
+    /// Sets the body to a value serialized as JSON, and `Content-Type: application/json` unless the request has that header.
     pub fn json(mut self, value: &impl ToJson) -> Request {
         match value.to_json() {
             Ok(json) if json.is_empty() => self.body = Some("null".into()),
             Ok(json) => self.body = Some(json.into_bytes()),
-            Err(error) => self.mistake(format!("failed to write its body as JSON: {error}")),
+            Err(error) => self.problem(format!("failed to serialize the body as JSON: {error}")),
         }
         self.default_header("Content-Type", "application/json");
         self
     }
 
-    /// How long it may take until the whole answer is there; 30 seconds without this. It never gets more than the attempt has.
+    /// Sets the time limit for the complete response. Defaults to 30 seconds, and is never longer than the attempt's remaining time.
     pub fn timeout(mut self, timeout: Duration) -> Request {
         self.timeout = timeout;
         self
     }
 
-    /// How many bytes the body of the answer may have; 8 MiB without this.
+    /// Sets the maximum size of the response's body. Defaults to 8 MiB.
     pub fn max_body(mut self, bytes: usize) -> Request {
         self.max_body = bytes;
         self
     }
 
-    /// Takes only so many bytes of the answer's body, and is content if the rest is more, or never comes: for a request that is
-    /// done once it has a status.
+    /// Reads only this many bytes of the response's body, and ignores the rest. Use it if only the status matters.
     pub fn first_bytes(mut self, bytes: usize) -> Request {
         self.max_body = bytes;
         self.cut = true;
         self
     }
 
-    /// Sends the request and waits for the whole answer, whatever its status is.
+    /// Sends the request and waits for the complete response, of any status.
     ///
     /// # Errors
-    /// When there is no whole answer; `?` makes of it what is right for the job, as the [module](super) says.
+    /// If there is no complete response. The [module](super) describes how `?` converts the error.
     pub fn send(mut self, ctx: &Context) -> Result<Response, Error> {
         self.default_header("User-Agent", concat!("jobq-guest/", env!("CARGO_PKG_VERSION")));
         let name = match &self.url {
             Some(url) => format!("{} {}", self.method, url.origin()),
             None => self.method.clone(),
         };
-        let (url, headers, timeout) = match (self.mistake, self.url) {
+        let (url, headers, timeout) = match (self.problem, self.url) {
             (None, Some(url)) => (url, self.headers, self.timeout.min(time_for_a_request(ctx.remaining()))),
-            (mistake, _) => return Err(Error::new(name, ErrorKind::Invalid(mistake.unwrap_or_default()))),
+            (problem, _) => return Err(Error::new(name, ErrorKind::Invalid(problem.unwrap_or_default()))),
         };
         let outgoing = Outgoing {
             method: self.method,
@@ -198,12 +197,12 @@ impl Request {
         }
     }
 
-    fn mistake(&mut self, mistake: String) {
-        self.mistake.get_or_insert(mistake);
+    fn problem(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
     }
 }
 
-/// Leaves the handler a moment to say that there was no answer.
+/// Leaves the handler some time to handle a timeout.
 fn time_for_a_request(remaining: Duration) -> Duration {
     remaining - (remaining / RESERVED_PART).min(MAX_RESERVE)
 }
@@ -222,7 +221,7 @@ mod tests {
 
     const URL: &str = "https://example.com/path?token=secret";
 
-    fn mistake(request: Request) -> String {
+    fn problem(request: Request) -> String {
         let fake = Fake::new().http(Response::new(200));
         let error = request.send(&fake.context()).unwrap_err();
         assert!(fake.requests().is_empty(), "it was sent");
@@ -231,38 +230,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_not_sent() {
+    fn an_invalid_request_is_not_sent() {
         for (request, message) in [
-            (get("example.com"), "GET: the URL is none: it should begin with https:// or http://"),
-            (request("GET /", URL), "GET / https://example.com: \"GET /\" is no method"),
-            (get(URL).header("X Y", "1"), "GET https://example.com: \"X Y\" is no name of a header"),
-            (get(URL).header("", "1"), "GET https://example.com: \"\" is no name of a header"),
+            (get("example.com"), "GET: invalid URL: it must start with https:// or http://"),
+            (request("GET /", URL), "GET / https://example.com: \"GET /\" isn't a valid method"),
+            (get(URL).header("X Y", "1"), "GET https://example.com: \"X Y\" isn't a valid header name"),
+            (get(URL).header("", "1"), "GET https://example.com: \"\" isn't a valid header name"),
             (
                 get(URL).header("X", "secret\r\nY: 2"),
-                "GET https://example.com: the value of the header \"X\" has a line break or another control character in it",
+                "GET https://example.com: the value of the header \"X\" contains a control character, such as a line break",
             ),
             (
                 post(URL).header("HOST", "other.example"),
-                "POST https://example.com: the header \"HOST\" belongs to the connection, a handler cannot set it",
+                "POST https://example.com: the header \"HOST\" is set by the host; a handler can't set it",
             ),
             (
                 post(URL).json(&BTreeMap::from([(vec![1], 2)])),
-                "POST https://example.com: failed to write its body as JSON: key must be a string",
+                "POST https://example.com: failed to serialize the body as JSON: key must be a string",
             ),
         ] {
-            assert_eq!(self::mistake(request), message);
+            assert_eq!(self::problem(request), message);
         }
     }
 
     #[test]
-    fn headers_of_the_connection_are_refused() {
-        for name in NOT_THE_GUESTS {
-            assert!(self::mistake(get(URL).header(name, "1")).contains("belongs to the connection"), "{name}");
+    fn headers_of_the_host_are_refused() {
+        for name in HOST_HEADERS {
+            assert!(self::problem(get(URL).header(name, "1")).contains("is set by the host"), "{name}");
         }
     }
 
     #[test]
-    fn json_has_its_type_unless_the_handler_says_another() {
+    fn json_sets_the_content_type_unless_the_handler_does() {
         let sent = |request: Request| {
             let fake = Fake::new().http(Response::new(200));
             request.send(&fake.context()).unwrap();
@@ -277,23 +276,23 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_a_limit() {
+    fn the_response_body_is_limited() {
         let answer = |status, request: Request| {
             let fake = Fake::new().http(Response::new(status).with_body("12345"));
             request.send(&fake.context()).map(|response| response.text().into_owned())
         };
         assert_eq!(answer(200, get(URL).max_body(5)), Ok("12345".into()));
         let error = answer(200, get(URL).max_body(4)).unwrap_err();
-        assert_eq!(error.to_string(), "GET https://example.com: the answer is longer than 4 bytes");
-        assert_eq!(answer(500, get(URL).max_body(4)), Ok("1234".into()), "it is an error anyway");
+        assert_eq!(error.to_string(), "GET https://example.com: the response is longer than 4 bytes");
+        assert_eq!(answer(500, get(URL).max_body(4)), Ok("1234".into()), "the body of an error response is cut");
         assert_eq!(answer(200, get(URL).first_bytes(2)), Ok("12".into()));
     }
 
     #[test]
     #[should_panic(
-        expected = "the handler sent GET https://example.com/path?token=secret, and the fake has no answer left"
+        expected = "the handler sent GET https://example.com/path?token=secret, but the fake has no response left"
     )]
-    fn a_request_that_no_test_expects_is_a_panic() {
+    fn an_unexpected_request_panics() {
         let _ = get(URL).send(&Fake::new().context());
     }
 

@@ -1,4 +1,4 @@
-//! An answer, and whether it is the one that was hoped for.
+//! The response to a request.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use super::error::{Error, ErrorKind};
 use super::retry_after::retry_after;
 use crate::json::FromJson;
 
-/// Letters of an answer that an error repeats.
+/// The number of characters of a body that an error contains.
 const EXCERPT: usize = 200;
 
-/// The answer to a request, of any status, with its whole body.
+/// The response to a request, of any status, with its complete body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// What it answers, for errors.
+    /// Method and origin of the request, for errors.
     request: String,
     status: u16,
     headers: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer for [`Fake::http`](crate::testing::Fake::http) to give, without headers and body.
+    /// A response without headers and body, for [`Fake::http`](crate::testing::Fake::http).
     pub fn new(status: u16) -> Response {
         Response { request: String::new(), status, headers: Vec::new(), body: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl Response {
         self
     }
 
-    /// Has this body.
+    /// Sets the body.
     pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Response {
         self.body = body.into();
         self
@@ -47,17 +47,17 @@ impl Response {
         self.status
     }
 
-    /// Whether the status is one of success, 200 to 299.
+    /// Whether the status is 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The first header of this name, however it is capitalized. What is not UTF-8 in it is replaced by `�`.
+    /// The first header with this name, ignoring case. Invalid UTF-8 is replaced by `�`.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// All headers, in the order in which they came.
+    /// All headers, in the order they were received.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -67,20 +67,20 @@ impl Response {
         &self.body
     }
 
-    /// The body, without a copy.
+    /// Returns the body without copying it.
     pub fn into_bytes(self) -> Vec<u8> {
         self.body
     }
 
-    /// The body as text; what is not UTF-8 is replaced by `�`.
+    /// The body as text; invalid UTF-8 is replaced by `�`.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
     }
 
-    /// The body read as JSON, however it is labelled.
+    /// Parses the body as JSON, regardless of its content type.
     ///
     /// # Errors
-    /// When it is none, or not of this type; the error names the place and shows how the body begins.
+    /// If the body isn't JSON of this type. The error contains the path and the start of the body.
     pub fn json<T: FromJson>(&self) -> Result<T, Error> {
         let read = match std::str::from_utf8(&self.body) {
             Ok(text) => T::from_json(text),
@@ -89,18 +89,18 @@ impl Response {
         read.map_err(|wrong| self.error(ErrorKind::Json(format!("{wrong}{}", self.excerpt()))))
     }
 
-    /// Lets an answer of success pass, 200 to 299.
+    /// Returns the response if its status is 200 to 299.
     ///
     /// # Errors
-    /// On any other status: `?` makes 408, 425, 429 and 5xx another attempt, after `Retry-After` if the answer says so,
-    /// and all others the end of the job. The message shows how the body begins.
+    /// On any other status. `?` makes 408, 425, 429 and 5xx a retry, after `Retry-After` if the response has it, and all others
+    /// fatal. The message contains the start of the body.
     pub fn error_for_status(self) -> Result<Response, Error> {
         if self.is_success() {
             return Ok(self);
         }
         let retry_after = self.header("retry-after").and_then(|when| retry_after(when, self.header("date")));
         let to = match self.header("location").filter(|_| (300..400).contains(&self.status)) {
-            Some(place) => format!(", a redirect to {}", place.split(['?', '#']).next().unwrap_or_default()),
+            Some(target) => format!(", a redirect to {}", target.split(['?', '#']).next().unwrap_or_default()),
             None => String::new(),
         };
         let detail = format!("{to}{}", self.excerpt());
@@ -111,9 +111,9 @@ impl Response {
         Error::new(self.request.clone(), kind)
     }
 
-    /// How the body begins, in one line, to go on after a message.
+    /// The start of the body in one line, to append to a message.
     fn excerpt(&self) -> String {
-        // A letter has four bytes at most.
+        // A character has at most four bytes.
         let start = &self.body[..self.body.len().min(4 * EXCERPT)];
         let text = String::from_utf8_lossy(start);
         let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
@@ -121,8 +121,8 @@ impl Response {
         let short: String = line.chars().take(EXCERPT).collect();
         match short.as_str() {
             "" => String::new(),
-            whole if whole.len() == line.len() && start.len() == self.body.len() => format!("; it says: {whole}"),
-            start => format!("; it begins: {start}…"),
+            whole if whole.len() == line.len() && start.len() == self.body.len() => format!("; body: {whole}"),
+            start => format!("; body starts with: {start}…"),
         }
     }
 }
@@ -134,21 +134,21 @@ mod tests {
     use super::*;
     use crate::{Error as Answer, Result};
 
-    /// What becomes of a job whose handler got this answer.
+    /// The answer of a handler that received this response.
     fn answer(response: Response) -> Result<u16> {
         let response = response.of("POST https://example.com".into());
         Ok(response.error_for_status()?.status())
     }
 
     #[test]
-    fn success_passes() {
+    fn a_2xx_status_is_no_error() {
         for status in [200, 201, 204, 299] {
             assert_eq!(answer(Response::new(status)), Ok(status));
         }
     }
 
     #[test]
-    fn a_status_that_may_pass_is_a_retry_and_any_other_the_end() {
+    fn a_temporary_status_is_a_retry_and_any_other_is_fatal() {
         for status in [408, 425, 429, 500, 501, 502, 503, 504, 599] {
             let message = format!("POST https://example.com answered {status}");
             assert_eq!(answer(Response::new(status)), Err(Answer::Retry(message)));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_heard_where_a_retry_makes_sense() {
+    fn retry_after_applies_only_to_retries() {
         let message = |status| format!("POST https://example.com answered {status}");
         let with = |status, value| answer(Response::new(status).with_header("retry-after", value));
         for status in [408, 429, 500, 503] {
@@ -168,7 +168,7 @@ mod tests {
         }
         assert_eq!(with(404, "120"), Err(Answer::Fatal(message(404))));
         assert_eq!(with(429, "soon"), Err(Answer::Retry(message(429))));
-        assert_eq!(with(429, "0"), Err(Answer::Retry(message(429))), "no delay is no reason to forget the backoff");
+        assert_eq!(with(429, "0"), Err(Answer::Retry(message(429))), "a delay of 0 means the normal backoff");
     }
 
     #[test]
@@ -181,31 +181,31 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_how_the_answer_begins() {
+    fn an_error_contains_the_start_of_the_body() {
         let response = Response::new(422).with_body("{\n  \"error\":\t\"no such plan\"\u{1b}[31m\n}\n");
-        let says = r#"POST https://example.com answered 422; it says: { "error": "no such plan" [31m }"#;
+        let says = r#"POST https://example.com answered 422; body: { "error": "no such plan" [31m }"#;
         assert_eq!(answer(response), Err(Answer::Fatal(says.into())));
 
         let long = answer(Response::new(500).with_body("ñ".repeat(5_000))).unwrap_err().to_string();
-        assert_eq!(long, format!("POST https://example.com answered 500; it begins: {}…", "ñ".repeat(200)));
+        assert_eq!(long, format!("POST https://example.com answered 500; body starts with: {}…", "ñ".repeat(200)));
 
         let binary = answer(Response::new(400).with_body([0, 0xff, 0xfe])).unwrap_err().to_string();
-        assert_eq!(binary, "POST https://example.com answered 400; it says: ��");
+        assert_eq!(binary, "POST https://example.com answered 400; body: ��");
     }
 
     #[test]
-    fn a_redirect_names_its_place() {
+    fn a_redirect_is_fatal_and_names_its_target() {
         let response = Response::new(302).with_header("Location", "https://other.example/login?token=secret");
         let message = "POST https://example.com answered 302, a redirect to https://other.example/login";
         assert_eq!(answer(response), Err(Answer::Fatal(message.into())));
     }
 
     #[test]
-    fn json_that_is_none_is_a_retry_that_shows_it() {
+    fn invalid_json_is_a_retry() {
         let response = Response::new(200).with_body("<html>busy</html>").of("GET https://example.com".into());
         let read = || -> Result<Vec<u8>> { Ok(response.json()?) };
-        let message = "GET https://example.com did not answer the JSON that was expected: \
-                       expected value at line 1 column 1; it says: <html>busy</html>";
+        let message = "GET https://example.com didn't return the expected JSON: \
+                       expected value at line 1 column 1; body: <html>busy</html>";
         assert_eq!(read(), Err(Answer::Retry(message.into())));
 
         let response = Response::new(200).with_body([0xff]).of("GET https://example.com".into());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_found_by_any_case() {
+    fn header_names_ignore_case() {
         let response = Response::new(200).with_header("X-One", "1").with_header("x-one", "2");
         assert_eq!(response.header("X-ONE"), Some("1"));
         assert_eq!(response.headers().count(), 2);

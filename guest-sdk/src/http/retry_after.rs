@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-/// How long to wait: seconds, or until a date, which is measured by the clock of whoever answered if that is known.
-/// `None` if the value is neither, or names no time to come.
+/// How long to wait. The value is a number of seconds or a date; a date is compared with the response's `Date` header if there
+/// is one. `None` if the value is neither or isn't in the future.
 pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     let delay = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than fits is for ever as well as any; the host takes 366 days at most.
+        // If the number is too large, any large delay will do; the host caps it at 366 days.
         Duration::from_secs(value.parse().unwrap_or(u64::from(u32::MAX)))
     } else {
         let until = httpdate::parse_http_date(value).ok()?;
@@ -24,7 +24,7 @@ mod tests {
     const NOON: Option<&str> = Some("Mon, 30 Nov 2026 12:00:00 GMT");
 
     #[test]
-    fn reads_seconds_and_dates() {
+    fn seconds_and_dates_are_parsed() {
         for (value, seconds) in [
             ("120", 120),
             (" 1 ", 1),
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_no_time() {
+    fn other_values_are_ignored() {
         for value in
             ["", "0", "-1", "+5", "1.5", "soon", "Mon, 30 Nov 2026 11:59:59 GMT", "Mon, 30 Nov 2026 12:00:00 GMT"]
         {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_counts_from_now_if_the_answer_has_none() {
+    fn a_date_counts_from_now_without_a_date_header() {
         let day = Duration::from_secs(86_400);
         let delay = retry_after(&httpdate::fmt_http_date(SystemTime::now() + day), None).unwrap();
         assert!(delay <= day && delay > day / 2, "{delay:?}");

@@ -1,14 +1,14 @@
-//! URLs, as far as a request needs them.
+//! The URLs of requests.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 
-/// An absolute `http` or `https` URL, cut into what a request is made of.
+/// An absolute `http` or `https` URL.
 ///
-/// It is checked, not repaired: letters outside ASCII have to be percent-encoded, and a name and password in front of the host
-/// are refused. In a payload, a field of this type makes a bad URL a bad payload.
+/// Invalid URLs are rejected, not repaired: characters outside ASCII must be percent-encoded, and user names and passwords
+/// aren't allowed. In a payload, a field of this type makes an invalid URL a bad payload.
 ///
 /// ```
 /// # use jobq_guest::http::Url;
@@ -16,18 +16,18 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 /// assert_eq!((url.origin(), url.path_and_query()), ("https://api.example.com:8443", "/v1?dry=1"));
 ///
 /// let error = "ftp://example.com".parse::<Url>().unwrap_err();
-/// assert_eq!(error.to_string(), "it should begin with https:// or http://");
+/// assert_eq!(error.to_string(), "it must start with https:// or http://");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Scheme and authority, in lower case.
+    /// Scheme, host and port, in lower case.
     origin: String,
     is_https: bool,
     path_and_query: String,
 }
 
 impl Url {
-    /// Scheme, host and port, in lower case: what `http` in jobq.toml grants.
+    /// Scheme, host and port, in lower case. `http` in jobq.toml grants origins.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -43,7 +43,7 @@ impl Url {
         &self.origin[scheme.len()..]
     }
 
-    /// What stands behind the authority, `/` at least; a fragment is not sent and not kept.
+    /// The rest of the URL, at least `/`. The fragment is dropped.
     pub fn path_and_query(&self) -> &str {
         &self.path_and_query
     }
@@ -54,7 +54,7 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Url, UrlError> {
         if let Some(odd) = text.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(*c)) {
-            return Err(UrlError::Letter(odd));
+            return Err(UrlError::Character(odd));
         }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
         let is_https = match scheme.to_ascii_lowercase().as_str() {
@@ -75,17 +75,17 @@ fn check_authority(authority: &str) -> Result<(), UrlError> {
     if authority.contains('@') {
         return Err(UrlError::UserInfo);
     }
-    // The colons of an IPv6 address stand in brackets.
+    // The colons of an IPv6 address are in brackets.
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),
     };
     let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_well = match bracketed {
+    let is_valid = match bracketed {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)),
     };
-    if !is_well {
+    if !is_valid {
         return Err(UrlError::Host(host.into()));
     }
     match port {
@@ -103,37 +103,35 @@ impl fmt::Display for Url {
 impl<'de> Deserialize<'de> for Url {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|error| D::Error::custom(format!("this is no URL: {error}")))
+        text.parse().map_err(|error| D::Error::custom(format!("invalid URL: {error}")))
     }
 }
 
-/// Why a text is no URL. It repeats no path and no query, which may hold a secret, and no password.
+/// Why a URL is invalid. It never contains the path, the query or a password, which may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// A letter that has no place in a URL.
-    Letter(char),
-    /// It does not begin with `https://` or `http://`.
+    /// A character that isn't allowed in a URL.
+    Character(char),
+    /// It doesn't start with `https://` or `http://`.
     Scheme,
-    /// A name or a password stands in front of the host.
+    /// It contains a user name or a password.
     UserInfo,
-    /// The host is none.
+    /// The host is invalid.
     Host(String),
-    /// The port is none.
+    /// The port is invalid.
     Port(String),
 }
 
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UrlError::Letter(odd) => write!(f, "it has {odd:?} in it, which should be percent-encoded"),
-            UrlError::Scheme => f.write_str("it should begin with https:// or http://"),
-            UrlError::UserInfo => {
-                f.write_str("it has a name or a password in front of the host; send them in a header")
-            }
+            UrlError::Character(odd) => write!(f, "it contains {odd:?}, which must be percent-encoded"),
+            UrlError::Scheme => f.write_str("it must start with https:// or http://"),
+            UrlError::UserInfo => f.write_str("it contains a user name or a password; send them in a header"),
             UrlError::Host(host) if host.is_empty() => f.write_str("it has no host"),
-            UrlError::Host(host) => write!(f, "its host {host:?} is none; names outside ASCII are written as xn--…"),
-            UrlError::Port(port) => write!(f, "its port {port:?} should be a number up to 65535"),
+            UrlError::Host(host) => write!(f, "its host {host:?} is invalid; write international names as xn--…"),
+            UrlError::Port(port) => write!(f, "its port {port:?} must be a number up to 65535"),
         }
     }
 }
@@ -145,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_a_url_apart() {
+    fn valid_urls_are_parsed() {
         for (text, origin, authority, path) in [
             ("https://example.com", "https://example.com", "example.com", "/"),
             ("HTTP://Example.COM:80/A?B=C", "http://example.com:80", "example.com:80", "/A?B=C"),
@@ -163,29 +161,26 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_the_others() {
+    fn invalid_urls_are_rejected() {
         for (text, wrong) in [
-            ("", "it should begin with https:// or http://"),
-            ("example.com/x", "it should begin with https:// or http://"),
-            ("file:///etc/passwd", "it should begin with https:// or http://"),
+            ("", "it must start with https:// or http://"),
+            ("example.com/x", "it must start with https:// or http://"),
+            ("file:///etc/passwd", "it must start with https:// or http://"),
             ("https://", "it has no host"),
             ("https:///x", "it has no host"),
             ("https://:80/", "it has no host"),
-            (
-                "https://ana:secret@example.com/",
-                "it has a name or a password in front of the host; send them in a header",
-            ),
-            ("https://example.com:http/", "its port \"http\" should be a number up to 65535"),
-            ("https://example.com:65536/", "its port \"65536\" should be a number up to 65535"),
-            ("https://example.com:+80/", "its port \"+80\" should be a number up to 65535"),
-            ("https://example.com:/", "its port \"\" should be a number up to 65535"),
-            ("https://exa%6dple.com/", "its host \"exa%6dple.com\" is none; names outside ASCII are written as xn--…"),
-            ("https://[::1/", "its host \"[:\" is none; names outside ASCII are written as xn--…"),
-            ("https://[::x]/", "its host \"[::x]\" is none; names outside ASCII are written as xn--…"),
-            ("https://example.com/a b", "it has ' ' in it, which should be percent-encoded"),
-            ("https://example.com/\r\nHost: x", "it has '\\r' in it, which should be percent-encoded"),
-            ("https://bücher.example/", "it has 'ü' in it, which should be percent-encoded"),
-            ("https://good.example\\@evil.example/", "it has '\\\\' in it, which should be percent-encoded"),
+            ("https://ana:secret@example.com/", "it contains a user name or a password; send them in a header"),
+            ("https://example.com:http/", "its port \"http\" must be a number up to 65535"),
+            ("https://example.com:65536/", "its port \"65536\" must be a number up to 65535"),
+            ("https://example.com:+80/", "its port \"+80\" must be a number up to 65535"),
+            ("https://example.com:/", "its port \"\" must be a number up to 65535"),
+            ("https://exa%6dple.com/", "its host \"exa%6dple.com\" is invalid; write international names as xn--…"),
+            ("https://[::1/", "its host \"[:\" is invalid; write international names as xn--…"),
+            ("https://[::x]/", "its host \"[::x]\" is invalid; write international names as xn--…"),
+            ("https://example.com/a b", "it contains ' ', which must be percent-encoded"),
+            ("https://example.com/\r\nHost: x", "it contains '\\r', which must be percent-encoded"),
+            ("https://bücher.example/", "it contains 'ü', which must be percent-encoded"),
+            ("https://good.example\\@evil.example/", "it contains '\\\\', which must be percent-encoded"),
         ] {
             assert_eq!(text.parse::<Url>().map_err(|error| error.to_string()), Err(wrong.into()), "{text}");
         }

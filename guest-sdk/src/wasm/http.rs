@@ -1,4 +1,4 @@
-//! One exchange over `wasi:http`, with one deadline over all of it.
+//! Sends a request over `wasi:http`, with one deadline for the whole exchange.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
 use crate::http::{ErrorKind, Outgoing, Response};
 
-/// Bytes that are read at once.
+/// How many bytes to read at once.
 const CHUNK: u64 = 64 << 10;
 
-/// Sends a request and reads the answer.
+/// Sends a request and reads the response.
 pub(super) fn send(request: Outgoing, job_type: &str) -> Result<Response, ErrorKind> {
     Exchange { deadline: Deadline::after(request.timeout), request: &request, job_type }.run()
 }
@@ -30,7 +30,7 @@ struct Exchange<'a> {
 impl Exchange<'_> {
     fn run(&self) -> Result<Response, ErrorKind> {
         let outgoing = self.outgoing()?;
-        let body = outgoing.body().map_err(|()| broken("its body was taken"))?;
+        let body = outgoing.body().map_err(|()| broken("the body was already taken"))?;
         let answer = outgoing_handler::handle(outgoing, Some(self.options())).map_err(|code| self.kind(code))?;
         self.write(body, &answer)?;
         let incoming = self.wait(&answer)?;
@@ -39,7 +39,7 @@ impl Exchange<'_> {
         for (name, value) in incoming.headers().entries() {
             response = response.with_header(name, String::from_utf8_lossy(&value));
         }
-        let body = incoming.consume().map_err(|()| broken("its body was taken"))?;
+        let body = incoming.consume().map_err(|()| broken("the body was already taken"))?;
         let bytes = self.read(&body, status)?;
         Ok(response.with_body(bytes))
     }
@@ -48,14 +48,14 @@ impl Exchange<'_> {
         let request = self.request;
         let bytes = |text: &str| text.as_bytes().to_vec();
         let mut entries: Vec<_> = request.headers.iter().map(|(name, value)| (name.clone(), bytes(value))).collect();
-        // A body of unknown length would be sent in chunks, which many a receiver does not take.
+        // A body of unknown length would be sent in chunks, which some servers don't accept.
         if let Some(body) = &request.body {
             entries.push(("content-length".into(), bytes(&body.len().to_string())));
         }
         let headers = Fields::from_list(&entries).map_err(|error| {
             ErrorKind::Invalid(match error {
-                HeaderError::Forbidden => "one of its headers is not the handler's to set".into(),
-                _ => "the host does not take its headers".into(),
+                HeaderError::Forbidden => "a handler can't set one of its headers".into(),
+                _ => "the host rejected its headers".into(),
             })
         })?;
 
@@ -66,11 +66,11 @@ impl Exchange<'_> {
             .and_then(|()| outgoing.set_scheme(Some(if url.is_https() { &Scheme::Https } else { &Scheme::Http })))
             .and_then(|()| outgoing.set_authority(Some(url.authority())))
             .and_then(|()| outgoing.set_path_with_query(Some(url.path_and_query())))
-            .map_err(|()| ErrorKind::Invalid("the host does not take its method or URL".into()))?;
+            .map_err(|()| ErrorKind::Invalid("the host rejected its method or URL".into()))?;
         Ok(outgoing)
     }
 
-    /// The host's own timeouts. A host may know none of them; the deadline is kept here too.
+    /// The host's timeouts. A host may ignore them, so the deadline is enforced here too.
     fn options(&self) -> RequestOptions {
         let options = RequestOptions::new();
         let time = Some(nanoseconds(self.request.timeout));
@@ -80,13 +80,13 @@ impl Exchange<'_> {
         options
     }
 
-    /// Writes the body, unless the answer is there before: it says why the rest is not wanted.
+    /// Writes the body. Stops if the response arrives first, because the server doesn't want the rest.
     fn write(&self, body: OutgoingBody, answer: &FutureIncomingResponse) -> Result<(), ErrorKind> {
         if let Some(bytes) = &self.request.body {
-            let stream = body.write().map_err(|()| broken("its body was taken"))?;
+            let stream = body.write().map_err(|()| broken("the body was already taken"))?;
             self.write_all(bytes, &stream, answer)?;
         }
-        // Fails when the body was not taken, and then the answer is an error that knows why.
+        // Fails if the body wasn't accepted; the response then is an error with the reason.
         let _ = OutgoingBody::finish(body, None);
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Exchange<'_> {
             match stream.check_write() {
                 Ok(0) => {
                     let (room, answered) = (stream.subscribe(), answer.subscribe());
-                    self.deadline.wait_for(&[&room, &answered]).map_err(|TimeIsUp| self.timeout())?;
+                    self.deadline.wait_for(&[&room, &answered]).map_err(|DeadlinePassed| self.timeout())?;
                     if answered.ready() {
                         return Ok(());
                     }
@@ -116,24 +116,24 @@ impl Exchange<'_> {
                 Err(_) => return Ok(()),
             }
         }
-        // Without waiting: the answer, which is waited for next, needs the body sent.
+        // Doesn't wait: receiving the response, which comes next, implies that the body was sent.
         let _ = stream.flush();
         Ok(())
     }
 
     fn wait(&self, answer: &FutureIncomingResponse) -> Result<IncomingResponse, ErrorKind> {
         let ready = answer.subscribe();
-        self.deadline.wait_for(&[&ready]).map_err(|TimeIsUp| self.timeout())?;
+        self.deadline.wait_for(&[&ready]).map_err(|DeadlinePassed| self.timeout())?;
         match answer.get() {
             Some(Ok(Ok(response))) => Ok(response),
             Some(Ok(Err(code))) => Err(self.kind(code)),
-            Some(Err(())) | None => Err(broken("the host has lost it")),
+            Some(Err(())) | None => Err(broken("the host lost it")),
         }
     }
 
-    /// Of an answer that is an error, and where a part will do, as much as came is good enough.
+    /// Reads the body. For an error response, or if the body may be cut, an incomplete body is good enough.
     fn read(&self, body: &IncomingBody, status: u16) -> Result<Vec<u8>, ErrorKind> {
-        let stream = body.stream().map_err(|()| broken("its body was taken"))?;
+        let stream = body.stream().map_err(|()| broken("the body was already taken"))?;
         let mut bytes = Vec::new();
         match self.read_all(&stream, &mut bytes) {
             Err(_) if self.request.cut || status >= 400 => Ok(bytes),
@@ -147,7 +147,7 @@ impl Exchange<'_> {
         loop {
             match stream.read(CHUNK) {
                 Ok(chunk) if chunk.is_empty() => {
-                    self.deadline.wait_for(&[&stream.subscribe()]).map_err(|TimeIsUp| self.timeout())?;
+                    self.deadline.wait_for(&[&stream.subscribe()]).map_err(|DeadlinePassed| self.timeout())?;
                 }
                 Ok(chunk) => {
                     let room = limit - bytes.len();
@@ -179,21 +179,19 @@ impl Exchange<'_> {
             }
             ErrorCode::DestinationIpProhibited => ErrorKind::Private,
 
-            ErrorCode::DnsTimeout => ErrorKind::Dns("the name service did not answer in time".into()),
-            ErrorCode::DnsError(error) => {
-                ErrorKind::Dns(error.rcode.unwrap_or_else(|| "the name service failed".into()))
-            }
-            ErrorCode::DestinationNotFound => ErrorKind::Dns("nobody knows it".into()),
+            ErrorCode::DnsTimeout => ErrorKind::Dns("the DNS query timed out".into()),
+            ErrorCode::DnsError(error) => ErrorKind::Dns(error.rcode.unwrap_or_else(|| "the DNS query failed".into())),
+            ErrorCode::DestinationNotFound => ErrorKind::Dns("no such host".into()),
 
             ErrorCode::DestinationUnavailable => ErrorKind::Connect("the destination is unavailable".into()),
             ErrorCode::DestinationIpUnroutable => ErrorKind::Connect("no route to its address".into()),
             ErrorCode::ConnectionRefused => ErrorKind::Connect("connection refused".into()),
             ErrorCode::ConnectionLimitReached => ErrorKind::Connect("too many connections".into()),
 
-            ErrorCode::TlsProtocolError => ErrorKind::Tls("it does not speak TLS as it should".into()),
-            ErrorCode::TlsCertificateError => ErrorKind::Tls("its certificate is not trusted".into()),
+            ErrorCode::TlsProtocolError => ErrorKind::Tls("TLS protocol error".into()),
+            ErrorCode::TlsCertificateError => ErrorKind::Tls("the server's certificate isn't trusted".into()),
             ErrorCode::TlsAlertReceived(alert) => {
-                ErrorKind::Tls(alert.alert_message.unwrap_or_else(|| "it refuses ours".into()))
+                ErrorKind::Tls(alert.alert_message.unwrap_or_else(|| "the server sent an alert".into()))
             }
 
             ErrorCode::ConnectionTimeout
@@ -201,10 +199,10 @@ impl Exchange<'_> {
             | ErrorCode::ConnectionWriteTimeout
             | ErrorCode::HttpResponseTimeout => self.timeout(),
 
-            ErrorCode::HttpRequestLengthRequired => invalid("the host wants to know the length of its body"),
-            ErrorCode::HttpRequestBodySize(_) => invalid("its body is too long, or not as long as it says"),
-            ErrorCode::HttpRequestMethodInvalid => invalid("the host does not take its method"),
-            ErrorCode::HttpRequestUriInvalid => invalid("the host does not take its URL"),
+            ErrorCode::HttpRequestLengthRequired => invalid("the host requires the length of its body"),
+            ErrorCode::HttpRequestBodySize(_) => invalid("its body is too long, or doesn't match its length"),
+            ErrorCode::HttpRequestMethodInvalid => invalid("the host rejected its method"),
+            ErrorCode::HttpRequestUriInvalid => invalid("the host rejected its URL"),
             ErrorCode::HttpRequestUriTooLong => invalid("its URL is too long"),
             ErrorCode::HttpRequestHeaderSectionSize(_) | ErrorCode::HttpRequestHeaderSize(_) => {
                 invalid("its headers are too long")
@@ -218,7 +216,7 @@ impl Exchange<'_> {
                 ErrorKind::TooLong(limit.unwrap_or(self.request.max_body))
             }
             ErrorCode::ConnectionTerminated => broken("the connection was closed"),
-            ErrorCode::HttpResponseIncomplete => broken("it ends too early"),
+            ErrorCode::HttpResponseIncomplete => broken("it is incomplete"),
             ErrorCode::HttpResponseHeaderSectionSize(_) | ErrorCode::HttpResponseHeaderSize(_) => {
                 broken("its headers are too long")
             }
@@ -226,34 +224,34 @@ impl Exchange<'_> {
                 broken("its trailers are too long")
             }
             ErrorCode::HttpResponseTransferCoding(_) | ErrorCode::HttpResponseContentCoding(_) => {
-                broken("its coding is unknown")
+                broken("unknown content or transfer coding")
             }
-            ErrorCode::HttpUpgradeFailed | ErrorCode::HttpProtocolError => broken("it is not HTTP as it should be"),
-            ErrorCode::LoopDetected => broken("it leads in a circle"),
-            ErrorCode::ConfigurationError => broken("the host is not set up for requests"),
+            ErrorCode::HttpUpgradeFailed | ErrorCode::HttpProtocolError => broken("HTTP protocol error"),
+            ErrorCode::LoopDetected => broken("a loop was detected"),
+            ErrorCode::ConfigurationError => broken("the host isn't configured for requests"),
             ErrorCode::InternalError(why) => ErrorKind::Broken(why.unwrap_or_else(|| "the host failed".into())),
         }
     }
 }
 
-/// When an exchange has to be over.
+/// When the exchange must end.
 struct Deadline(Instant);
 
-struct TimeIsUp;
+struct DeadlinePassed;
 
 impl Deadline {
     fn after(time: Duration) -> Deadline {
         Deadline(Instant::now() + time)
     }
 
-    /// Waits until one of these is ready.
-    fn wait_for(&self, awaited: &[&Pollable]) -> Result<(), TimeIsUp> {
+    /// Waits until one of the pollables is ready.
+    fn wait_for(&self, awaited: &[&Pollable]) -> Result<(), DeadlinePassed> {
         let left = self.0.saturating_duration_since(Instant::now());
-        let time_is_up = subscribe_duration(nanoseconds(left));
-        let all: Vec<&Pollable> = awaited.iter().copied().chain([&time_is_up]).collect();
+        let timeout = subscribe_duration(nanoseconds(left));
+        let all: Vec<&Pollable> = awaited.iter().copied().chain([&timeout]).collect();
         let ready = poll(&all);
-        let only_time = ready.iter().all(|&index| index as usize == awaited.len());
-        if only_time { Err(TimeIsUp) } else { Ok(()) }
+        let timed_out = ready.iter().all(|&index| index as usize == awaited.len());
+        if timed_out { Err(DeadlinePassed) } else { Ok(()) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::config::{self, Look, Problem, Settings, Written};
 use crate::plugins::{Cache, Version, load_file};
 use crate::queue::JobType;
 use crate::sandbox::{self, Sandbox};
-use crate::worker::Serve;
+use crate::worker::ServedTypes;
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -119,7 +119,7 @@ fn check_plugins(settings: &Settings, written: &Written, findings: &mut Findings
     let cache = Cache::open(&settings.plugins.cache_dir);
     let mut loaded: BTreeMap<_, Option<Version>> = BTreeMap::new();
     for name in known_types(settings) {
-        let rule = settings.worker.rules.of(&name);
+        let rule = settings.worker.job_types.of(&name);
         let source = settings.plugins.types.get(&name);
         let file = source.map_or_else(|| format!("{name}.wasm"), |source| source.file.clone());
         let metering = rule.limits.metering();
@@ -162,7 +162,7 @@ const CURE: &str = "put a .wasm that loads into the plugin directory, or take th
 
 /// What the plugin of a type imports although the type is not granted it: it runs, and is denied when it calls.
 fn check_imports(name: &str, settings: &Settings, version: &Version, written: &Written, findings: &mut Findings) {
-    let rule = settings.worker.rules.of(name);
+    let rule = settings.worker.job_types.of(name);
     let missing = needs::missing(&needs::needs(version.plugin(), name, settings));
     let (unasked, wanted): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_unasked);
     for what in wanted {
@@ -189,7 +189,7 @@ fn unknown_types(settings: &Settings, written: &Written, findings: &mut Findings
     for (message, cure) in unserved_types(settings) {
         findings.problems.push(written.problem(&["worker", "types"], message, "no such type", &cure));
     }
-    for (name, rule) in &settings.worker.rules.by_type {
+    for (name, rule) in &settings.worker.job_types.by_type {
         for follow_up in rule.grants.enqueue.iter().filter(|name| is_unknown(name)) {
             let note = format!("type `{name}` may enqueue `{follow_up}`, which no plugin serves");
             findings.notes.push(written.note(&["jobs", name.as_str(), "enqueue"], &note));
@@ -199,7 +199,7 @@ fn unknown_types(settings: &Settings, written: &Written, findings: &mut Findings
 
 /// Types of `worker.types` that nothing serves, each with its cure.
 pub(super) fn unserved_types(settings: &Settings) -> Vec<(String, String)> {
-    let Serve::Only(types) = &settings.worker.types else { return Vec::new() };
+    let ServedTypes::Only(types) = &settings.worker.types else { return Vec::new() };
     let known = known_types(settings);
     let unserved = types.iter().map(JobType::as_str).filter(|name| !known.iter().any(|other| other == name));
     let finding = |name: &str| {
@@ -251,7 +251,7 @@ fn check_directories(settings: &Settings, written: &Written, findings: &mut Find
 /// Directories that types are granted and that are none, by type: every attempt of it will fail.
 pub(super) fn missing_directories(settings: &Settings) -> Vec<(&str, String)> {
     let mut missing = Vec::new();
-    for (name, rule) in &settings.worker.rules.by_type {
+    for (name, rule) in &settings.worker.job_types.by_type {
         for dir in rule.grants.dirs.iter().filter(|dir| !dir.host.is_dir()) {
             let what = if dir.host.exists() { "is no directory" } else { "is not there" };
             let host = dir.host.display();

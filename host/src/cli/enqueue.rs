@@ -119,8 +119,8 @@ fn object(answer: &Enqueued) -> serde_json::Value {
 fn job(job_type: &str, payload: String, options: &Options, settings: &Settings) -> Result<NewJob, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let job_type = JobType::parse(job_type).map_err(|error| usage(&error))?;
-    let rule = settings.worker.rules.of(job_type.as_str());
-    let payload = Payload::parse(payload, settings.worker.rules.max_payload).map_err(|error| usage(&error))?;
+    let rule = settings.worker.job_types.of(job_type.as_str());
+    let payload = Payload::parse(payload, settings.worker.job_types.max_payload).map_err(|error| usage(&error))?;
     if options.max_attempts == Some(0) {
         return Err(Failure::usage("max attempts is 0: expected at least 1"));
     }

@@ -86,7 +86,7 @@ fn people(jobs: &[Job], settings: &Settings) -> String {
 
 /// Attempts that counted, of those that there are at most.
 pub(super) fn attempts(job: &Job, settings: &Settings) -> String {
-    let most = job.max_attempts.unwrap_or(settings.worker.rules.of(&job.job_type).policy.max_attempts);
+    let most = job.max_attempts.unwrap_or(settings.worker.job_types.of(&job.job_type).policy.max_attempts);
     format!("{}/{most}", job.attempts)
 }
 

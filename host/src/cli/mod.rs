@@ -101,6 +101,12 @@ enum Command {
     Man(man::Args),
 }
 
+/// The definition of the command line, for the tests of the documentation.
+#[doc(hidden)]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Parses the command line, runs the command, and says how it ended.
 pub fn main() -> ExitCode {
     // Reading the command line takes milliseconds, and a signal that nobody listens to yet ends the process.

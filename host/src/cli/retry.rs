@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let selection = if which.ids.is_empty() { Some(which.selection(&VERB)?) } else { None };
     let settings = context.settings()?;
     let store = context.open(&settings, OpenMode::Existing)?;
-    let policies = Arc::new(settings.worker.rules.policies());
+    let policies = Arc::new(settings.worker.job_types.policies());
     context.block_on(async {
         let Some(selection) = selection else {
             return each_id(&which.ids, Status::Pending, context.format(), async |id| {

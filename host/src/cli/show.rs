@@ -88,6 +88,6 @@ fn bar(percent: u8, message: &str) -> String {
 fn timeout(job: &Job, settings: &Settings) -> String {
     match job.timeout {
         Some(own) => format!("{} (its own)", humantime::format_duration(own)),
-        None => humantime::format_duration(settings.worker.rules.of(&job.job_type).limits.timeout).to_string(),
+        None => humantime::format_duration(settings.worker.job_types.of(&job.job_type).limits.timeout).to_string(),
     }
 }

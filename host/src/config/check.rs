@@ -10,7 +10,7 @@ use super::problem::{ConfigError, Findings, Problem, shown};
 use super::section::Section;
 use super::settings::Settings;
 use super::{backoff, grants, jobs, plugins, queue, retention, rule, server, suggest, worker};
-use crate::worker::{Rule, Rules, WorkerOptions};
+use crate::worker::{JobTypeOptions, JobTypes, WorkerOptions};
 
 /// The tables of a file and their keys.
 pub(super) const SECTIONS: &[(&str, &[&str])] = &[
@@ -74,11 +74,11 @@ fn read(root: &Table, base: &Path, findings: &mut Findings) -> Settings {
     let (dir, cache_dir) = plugins::read(&mut section(root, "plugins", findings), base);
     server::read(&mut section(root, "server", findings));
     let retention = retention::read(&mut section(root, "retention", findings));
-    let default = rule::read(&mut section(root, "defaults", findings), &Rule::default());
+    let default = rule::read(&mut section(root, "defaults", findings), &JobTypeOptions::default());
     let metering = default.limits.metering();
     let jobs = jobs::read(root.get("jobs").map(|entry| &entry.value), &default, base, findings);
-    let rules = Rules { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
-    let worker = worker::read(&mut section(root, "worker", findings), retention, rules);
+    let job_types = JobTypes { default: Arc::new(default), by_type: jobs.rules, max_payload: queue.max_payload };
+    let worker = worker::read(&mut section(root, "worker", findings), retention, job_types);
     note_idle_limits(&worker, findings);
     let plugins = crate::plugins::PluginOptions { dir, cache_dir, types: jobs.sources, metering };
     Settings { file: None, queue, worker, plugins, secrets: jobs.secrets, notes: Vec::new() }
@@ -111,7 +111,7 @@ fn unknown_section(entry: &Entry) -> Problem {
 
 /// A type's own concurrency above the daemon's limits nothing.
 fn note_idle_limits(options: &WorkerOptions, findings: &mut Findings) {
-    for (name, rule) in &options.rules.by_type {
+    for (name, rule) in &options.job_types.by_type {
         if let Some(own) = rule.concurrency.filter(|own| *own > options.concurrency) {
             let all = options.concurrency;
             findings.notes.push(format!("`{name}` may run {own} at once, but worker.concurrency stops at {all}"));

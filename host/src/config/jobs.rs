@@ -14,7 +14,7 @@ use super::setting::Setting;
 use super::worker::positive;
 use crate::plugins::Source;
 use crate::queue::JobType;
-use crate::worker::Rule;
+use crate::worker::JobTypeOptions;
 
 /// The keys that `[jobs.NAME]` has beside those of `[defaults]`.
 pub(super) const KEYS: &[&str] = &["plugin", "concurrency", "env", "secrets", "dirs", "http", "enqueue"];
@@ -22,13 +22,13 @@ pub(super) const KEYS: &[&str] = &["plugin", "concurrency", "env", "secrets", "d
 /// The job types that the settings name.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    pub(super) rules: BTreeMap<JobType, Arc<Rule>>,
+    pub(super) rules: BTreeMap<JobType, Arc<JobTypeOptions>>,
     pub(super) sources: BTreeMap<String, Source>,
     pub(super) secrets: Vec<SecretSource>,
 }
 
 /// Reads `[jobs]`; what a type does not say is as in `default`.
-pub(super) fn read(jobs: Option<&Value>, default: &Rule, base: &Path, findings: &mut Findings) -> Jobs {
+pub(super) fn read(jobs: Option<&Value>, default: &JobTypeOptions, base: &Path, findings: &mut Findings) -> Jobs {
     let mut read = Jobs::default();
     let Some(value) = jobs else { return read };
     let table =
@@ -54,10 +54,10 @@ fn bad_name(entry: &Entry) -> Problem {
 fn job(
     entry: &Entry,
     job_type: &JobType,
-    default: &Rule,
+    default: &JobTypeOptions,
     base: &Path,
     findings: &mut Findings,
-) -> (Rule, Source, Vec<SecretSource>) {
+) -> (JobTypeOptions, Source, Vec<SecretSource>) {
     let keys = [KEYS, rule::KEYS].concat();
     let mut section = Section::open(path(&entry.key), Some(&entry.value), keys, findings);
     let mut rule = rule::read(&mut section, default);

@@ -11,7 +11,7 @@ use super::setting::{Setting, duration_text};
 use super::suggest;
 use crate::queue::{Outcome, Priority};
 use crate::sandbox::Limits;
-use crate::worker::Rule;
+use crate::worker::JobTypeOptions;
 
 /// The keys of `[defaults]`, each of which `[jobs.NAME]` has too.
 pub(super) const KEYS: &[&str] = &[
@@ -34,7 +34,7 @@ pub(super) const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
 pub(super) const MAX_BYTES: u64 = 512 << 20;
 
 /// Reads the rule of one table; what it does not say stays as in `base`.
-pub(super) fn read(section: &mut Section<'_, '_>, base: &Rule) -> Rule {
+pub(super) fn read(section: &mut Section<'_, '_>, base: &JobTypeOptions) -> JobTypeOptions {
     let mut rule = base.clone();
     limits(section, &mut rule.limits);
     section.fill("priority", &mut rule.priority, priority);
@@ -115,7 +115,7 @@ fn outcome(setting: &Setting<'_>) -> Result<Outcome, Problem> {
 }
 
 /// A timeout beyond `max_timeout` would be one that nobody may ask for.
-fn timeout_within_max(section: &mut Section<'_, '_>, rule: &Rule) {
+fn timeout_within_max(section: &mut Section<'_, '_>, rule: &JobTypeOptions) {
     let (timeout, most) = (rule.limits.timeout, rule.max_timeout);
     let written = section.setting("timeout").or_else(|| section.setting("max_timeout"));
     if let Some(setting) = written.filter(|_| timeout > most) {

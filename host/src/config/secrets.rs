@@ -194,7 +194,7 @@ impl Settings {
         }
         self.notes.extend(findings.notes);
         for (job_type, secrets) in found {
-            if let Some(rule) = self.worker.rules.by_type.get_mut(&job_type) {
+            if let Some(rule) = self.worker.job_types.by_type.get_mut(&job_type) {
                 Arc::make_mut(rule).grants.secrets = secrets.into_iter().collect();
             }
         }

@@ -49,7 +49,7 @@ impl Settings {
 
     /// Bytes of the highest memory limit of all types: what one slot of the sandbox's pool must hold.
     pub fn max_memory(&self) -> usize {
-        let rules = &self.worker.rules;
+        let rules = &self.worker.job_types;
         rules.by_type.values().chain([&rules.default]).map(|rule| rule.limits.memory).max().unwrap_or(0)
     }
 

@@ -8,7 +8,7 @@ use super::problem::{Problem, shown};
 use super::section::Section;
 use super::setting::{Setting, duration_text};
 use crate::queue::{JobType, Retention};
-use crate::worker::{Rules, Serve, WorkerOptions, auto_concurrency};
+use crate::worker::{JobTypes, ServedTypes, WorkerOptions, auto_concurrency};
 
 /// The keys of `[worker]`.
 pub(super) const KEYS: &[&str] =
@@ -18,8 +18,8 @@ pub(super) const KEYS: &[&str] =
 pub(super) const MAX_CONCURRENCY: i64 = 10_000;
 
 /// Reads `[worker]`; retention and rules come from other tables.
-pub(super) fn read(section: &mut Section<'_, '_>, retention: Retention, rules: Rules) -> WorkerOptions {
-    let mut options = WorkerOptions { retention, rules, ..WorkerOptions::default() };
+pub(super) fn read(section: &mut Section<'_, '_>, retention: Retention, job_types: JobTypes) -> WorkerOptions {
+    let mut options = WorkerOptions { retention, job_types, ..WorkerOptions::default() };
     section.fill("concurrency", &mut options.concurrency, concurrency);
     if let Some(setting) = section.setting("types") {
         options.types = types(&setting, section);
@@ -50,16 +50,16 @@ pub(super) fn positive(setting: &Setting<'_>, expected: &str) -> Result<NonZeroU
     Ok(u32::try_from(number).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN))
 }
 
-fn types(setting: &Setting<'_>, section: &mut Section<'_, '_>) -> Serve {
+fn types(setting: &Setting<'_>, section: &mut Section<'_, '_>) -> ServedTypes {
     if setting.is_word("all") {
-        return Serve::All;
+        return ServedTypes::All;
     }
     let types = job_types(setting, "\"all\", or a list of job types", section);
     if types.as_ref().is_some_and(BTreeSet::is_empty) {
         let problem = setting.problem("is empty, so that no job would run", "expected \"all\", or a list of job types");
         section.findings.problems.push(problem);
     }
-    types.map_or(Serve::All, Serve::Only)
+    types.map_or(ServedTypes::All, ServedTypes::Only)
 }
 
 /// A list of job types; `None` where it is no list. Names that no type can have are problems.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Rule;
+use super::JobTypeOptions;
 use crate::queue::{AttemptFailure, Outcome};
 use crate::sandbox;
 
@@ -26,7 +26,7 @@ pub fn decide(
     end: sandbox::GuestOutcome,
     attempt: u32,
     max_attempts: Option<u32>,
-    rule: &Rule,
+    rule: &JobTypeOptions,
     chance: f64,
 ) -> Verdict {
     use sandbox::GuestOutcome as End;
@@ -79,7 +79,7 @@ mod tests {
         fn a_job_dies_only_of_used_up_attempts_or_fatal_or_dead_on(
             end in ends(), attempt in 1..20_u32, max in proptest::option::of(1..20_u32), fuel_is_final in any::<bool>(),
         ) {
-            let mut rule = Rule::default();
+            let mut rule = JobTypeOptions::default();
             if fuel_is_final {
                 rule.policy.dead_on = BTreeSet::from([Outcome::OutOfFuel]);
             }
@@ -93,7 +93,7 @@ mod tests {
         #[test]
         fn the_queue_is_told_the_delay_that_a_handler_names(ms in any::<u64>(), attempt in 1..3_u32) {
             let asked = Duration::from_millis(ms);
-            let rule = Rule::default();
+            let rule = JobTypeOptions::default();
             let Verdict::Snooze(delay) = decide(End::Snoozed(asked), attempt, None, &rule, 0.5) else { panic!() };
             prop_assert_eq!(delay, asked);
             let failed = End::Failed { message: String::new(), after: Some(asked) };

@@ -1,4 +1,4 @@
-//! Retention: deletes finished jobs that are old enough, in small batches that hold nobody up.
+//! Deletes finished jobs after their retention time, in small batches so that other writers don't wait.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use tokio::sync::watch;
 
 use super::WorkerOptions;
 use super::machine::retention::Retention;
-use super::pool::Shared;
+use super::pool_state::PoolState;
 
-/// Jobs deleted in one transaction, at most.
+/// The most jobs deleted in one transaction.
 const BATCH: usize = 500;
 
-/// Cleans up, for ever.
-pub(super) async fn clean(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
+/// Runs until it is cancelled.
+pub(super) async fn clean(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Retention::new(Instant::now());
-    let mut told = BTreeSet::new();
+    let mut logged = BTreeSet::new();
     loop {
         tokio::select! {
             biased;
-            () = shared.jumped_ahead.notified() => {
+            () = pool.jumped_ahead.notified() => {
                 machine.jumped_ahead(options.borrow().lease, Instant::now());
                 continue;
             }
             () = tokio::time::sleep_until(machine.next().into()) => {}
         }
         let retention = options.borrow().retention;
-        let more = match shared.store.prune(retention, BATCH).await {
+        let more = match pool.store.prune(retention, BATCH).await {
             Ok(pruned) => {
                 for obstacle in pruned.obstacles {
-                    if told.insert(obstacle.clone()) {
-                        tracing::warn!("old jobs that cannot be deleted are kept: {obstacle}");
+                    if logged.insert(obstacle.clone()) {
+                        tracing::warn!("some old jobs cannot be deleted and are kept: {obstacle}");
                     }
                 }
                 pruned.more
             }
             Err(error) => {
                 tracing::warn!("cannot delete old jobs: {error}");
-                shared.note(&error);
+                pool.stop_if_fatal(&error);
                 false
             }
         };

@@ -1,6 +1,6 @@
-//! The loop that claims and starts: carries out what [`Dispatch`](super::machine::dispatch::Dispatch) decides.
+//! The loop that claims jobs and starts attempts. [`Dispatch`](super::machine::dispatch::Dispatch) decides, this loop performs.
 //!
-//! Attempts and claims run as tasks of their own and report back by [`Event`]; nothing else changes the machine.
+//! Claims and attempts run as separate tasks and report back by [`DispatcherMessage`].
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,52 +9,48 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::machine::dispatch::{Action, Capacity, Dispatch, Event};
-use super::pool::Shared;
-use super::{WorkerOptions, release, run};
+use super::pool_state::{DispatcherMessage, PoolState};
+use super::{WorkerOptions, record, run};
 use crate::queue::{Claim, Claimed, Claims, JobType, ParkedClaim, StoreError};
 
-/// What reaches the dispatcher from its tasks.
-pub(super) enum Report {
-    /// Something happened that the machine wants to know.
-    Event(Event),
-    /// A claim was answered. The leases hold from `asked` on, at least.
-    Claimed { number: u64, asked: Instant, answer: Result<Claims, StoreError> },
-}
-
-/// The loop's state beside the machine's.
+/// The state machine and what its actions need.
 pub(super) struct Dispatcher {
-    shared: Arc<Shared>,
+    pool: Arc<PoolState>,
     options: watch::Receiver<Arc<WorkerOptions>>,
-    /// Tells when other types can be served. Taken before the machine is told which: no change falls between.
+    /// Changes when other types can be served. Subscribed before the types are first read, so that no change is missed.
     handlers: watch::Receiver<u64>,
     machine: Dispatch,
-    standing: Option<ParkedClaim>,
+    parked: Option<ParkedClaim>,
     actions: Vec<Action>,
 }
 
 impl Dispatcher {
-    pub(super) fn new(shared: Arc<Shared>, mut options: watch::Receiver<Arc<WorkerOptions>>) -> Self {
+    pub(super) fn new(pool: Arc<PoolState>, mut options: watch::Receiver<Arc<WorkerOptions>>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let handlers = shared.handlers.changes();
-        let capacity = capacity(&shared, &options.borrow_and_update());
-        let machine = Dispatch::new(shared.worker.clone(), capacity, cores, Instant::now());
-        Self { shared, options, handlers, machine, standing: None, actions: Vec::new() }
+        let handlers = pool.handlers.changes();
+        let capacity = capacity(&pool, &options.borrow_and_update());
+        let machine = Dispatch::new(pool.worker.clone(), capacity, cores, Instant::now());
+        Self { pool, options, handlers, machine, parked: None, actions: Vec::new() }
     }
 
-    /// Claims and starts until it is told to stop; then gives back what has not started.
-    pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Report>, stopping: CancellationToken) {
-        let shared = self.shared.clone();
-        if let Err(error) = shared.store.register(&shared.worker).await {
-            tracing::warn!("after a crash, the jobs of this daemon wait for their leases: {error}");
+    /// Runs until `stopping` is cancelled, then gives back jobs that have not started.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: mpsc::UnboundedReceiver<DispatcherMessage>,
+        stopping: CancellationToken,
+    ) {
+        let pool = self.pool.clone();
+        if let Err(error) = pool.store.register(&pool.worker).await {
+            tracing::warn!("if this daemon is killed, its jobs wait for their leases to expire: {error}");
         }
-        let mut reports = Vec::new();
+        let mut messages = Vec::new();
         loop {
             self.act();
             let wake_at = self.machine.wake_at(Instant::now());
             tokio::select! {
                 () = stopping.cancelled() => break,
-                _ = inbox.recv_many(&mut reports, 1024) => reports.drain(..).for_each(|report| self.take(report)),
-                () = shared.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
+                _ = inbox.recv_many(&mut messages, 1024) => messages.drain(..).for_each(|message| self.take(message)),
+                () = pool.wake.notified() => self.machine.take(Event::Changed, Instant::now()),
                 Ok(()) = self.handlers.changed() => self.take_capacity(),
                 Ok(()) = self.options.changed() => self.take_capacity(),
                 () = sleep_until(wake_at) => {}
@@ -63,26 +59,26 @@ impl Dispatcher {
         self.wind_down(inbox).await;
     }
 
-    /// Waits for the claim that is out, and gives back what it brings.
-    async fn wind_down(mut self, mut inbox: mpsc::UnboundedReceiver<Report>) {
+    /// Waits for the pending claim and gives back its jobs.
+    async fn wind_down(mut self, mut inbox: mpsc::UnboundedReceiver<DispatcherMessage>) {
         self.machine.take(Event::Stop, Instant::now());
         self.act();
         while !self.machine.is_wound_down() {
-            let Some(report) = inbox.recv().await else { return };
-            self.take(report);
+            let Some(message) = inbox.recv().await else { return };
+            self.take(message);
             self.act();
         }
     }
 
     fn take_capacity(&mut self) {
-        let capacity = capacity(&self.shared, &self.options.borrow_and_update());
+        let capacity = capacity(&self.pool, &self.options.borrow_and_update());
         self.machine.take(Event::Capacity(capacity), Instant::now());
     }
 
-    fn take(&mut self, report: Report) {
-        match report {
-            Report::Event(event) => self.machine.take(event, Instant::now()),
-            Report::Claimed { number, asked, answer } => self.claimed(number, asked, answer),
+    fn take(&mut self, message: DispatcherMessage) {
+        match message {
+            DispatcherMessage::Event(event) => self.machine.take(event, Instant::now()),
+            DispatcherMessage::Claimed { number, asked, answer } => self.claimed(number, asked, answer),
         }
     }
 
@@ -91,13 +87,13 @@ impl Dispatcher {
             Ok(claims) => Some(claims),
             Err(error) => {
                 tracing::warn!("cannot claim: {error}");
-                self.shared.note(&error);
+                self.pool.stop_if_fatal(&error);
                 None
             }
         };
-        let length = self.options.borrow().lease;
+        let lease = self.options.borrow().lease;
         for job in answer.iter().flat_map(|claims| &claims.jobs) {
-            if let Some(earlier) = self.shared.leases().add(&job.lease, asked, length) {
+            if let Some(earlier) = self.pool.leases().add(&job.lease, asked, lease) {
                 earlier.stop();
             }
         }
@@ -107,61 +103,61 @@ impl Dispatcher {
     fn act(&mut self) {
         let mut actions = std::mem::take(&mut self.actions);
         self.machine.act(Instant::now(), &mut actions);
-        actions.drain(..).for_each(|action| self.carry_out(action));
+        actions.drain(..).for_each(|action| self.perform(action));
         self.actions = actions;
     }
 
-    fn carry_out(&mut self, action: Action) {
+    fn perform(&mut self, action: Action) {
         match action {
             Action::Claim(number, claim) => self.claim(number, claim),
-            Action::StandBy(number, claim) => self.park_claim(number, claim),
+            Action::Park(number, claim) => self.park_claim(number, claim),
             Action::Withdraw(number) => self.withdraw(number),
             Action::Start(job) => self.start(job),
             Action::Release(leases) => {
-                let shared = self.shared.clone();
-                self.shared.attempts.spawn(async move { release::release(&shared, leases).await });
+                let pool = self.pool.clone();
+                self.pool.attempts.spawn(async move { record::release(&pool, leases).await });
             }
         }
     }
 
     fn claim(&self, number: u64, claim: Claim) {
-        let shared = self.shared.clone();
+        let pool = self.pool.clone();
         tokio::spawn(async move {
             let asked = Instant::now();
-            let answer = shared.store.claim(claim).await;
-            _ = shared.reports.send(Report::Claimed { number, asked, answer });
+            let answer = pool.store.claim(claim).await;
+            _ = pool.dispatcher.send(DispatcherMessage::Claimed { number, asked, answer });
         });
     }
 
     fn park_claim(&mut self, number: u64, claim: Claim) {
-        let (standing, answer) = ParkedClaim::new(claim);
-        self.shared.store.park_claim(standing.clone());
-        self.standing = Some(standing.clone());
-        let shared = self.shared.clone();
+        let (parked, answer) = ParkedClaim::new(claim);
+        self.pool.store.park_claim(parked.clone());
+        self.parked = Some(parked.clone());
+        let pool = self.pool.clone();
         tokio::spawn(async move {
             let answer = answer.await.unwrap_or(Err(StoreError::Closed));
-            let report = match standing.taken_at() {
-                Some(asked) => Report::Claimed { number, asked, answer },
-                None => Report::Event(Event::Withdrawn(number)),
+            let message = match parked.taken_at() {
+                Some(asked) => DispatcherMessage::Claimed { number, asked, answer },
+                None => DispatcherMessage::Event(Event::Withdrawn(number)),
             };
-            _ = shared.reports.send(report);
+            _ = pool.dispatcher.send(message);
         });
     }
 
-    /// Where it is too late, the answer is on its way.
+    /// If the claim was already taken, its answer is on the way.
     fn withdraw(&mut self, number: u64) {
-        if self.standing.take().is_some_and(|standing| standing.withdraw()) {
+        if self.parked.take().is_some_and(|parked| parked.withdraw()) {
             self.machine.take(Event::Withdrawn(number), Instant::now());
             self.act();
         }
     }
 
     fn start(&mut self, job: Claimed) {
-        match self.shared.handlers.current(job.job_type.as_str()) {
-            Some(handler) => _ = self.shared.attempts.spawn(run::attempt(self.shared.clone(), job, handler)),
+        match self.pool.handlers.current(job.job_type.as_str()) {
+            Some(handler) => _ = self.pool.attempts.spawn(run::attempt(self.pool.clone(), job, handler)),
             None => {
                 self.machine.take(Event::NotStarted(job.job_type), Instant::now());
-                self.carry_out(Action::Release(vec![job.lease]));
+                self.perform(Action::Release(vec![job.lease]));
             }
         }
     }
@@ -174,13 +170,13 @@ async fn sleep_until(instant: Option<Instant>) {
     }
 }
 
-/// What the pool may do now.
-fn capacity(shared: &Shared, options: &WorkerOptions) -> Capacity {
+/// What the pool may run now.
+fn capacity(pool: &PoolState, options: &WorkerOptions) -> Capacity {
     let slots = options.concurrency.get() as usize;
-    let rules = shared.rules.load();
-    let served = shared.handlers.serving().into_iter().filter(|name| options.types.includes(name));
+    let job_types = pool.job_types.load();
+    let served = pool.handlers.serving().into_iter().filter(|name| options.types.includes(name));
     let limit =
-        |job_type: &JobType| rules.of(job_type.as_str()).concurrency.map_or(slots, |limit| limit.get() as usize);
+        |job_type: &JobType| job_types.of(job_type.as_str()).concurrency.map_or(slots, |limit| limit.get() as usize);
     Capacity {
         slots,
         types: served.filter_map(|name| JobType::parse(&name).ok()).map(|name| (name.clone(), limit(&name))).collect(),

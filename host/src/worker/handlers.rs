@@ -1,7 +1,7 @@
-//! What a pool runs: the seam between claiming a job and the code that handles it.
+//! The interface between a pool and the code that handles its jobs.
 //!
-//! The daemon's pool runs [`PluginHandlers`]; an application that embeds the queue may bring
-//! [`NativeHandlers`](super::NativeHandlers), its own functions.
+//! The daemon uses [`PluginHandlers`]. An application that embeds the queue can use its own functions:
+//! [`NativeHandlers`](super::NativeHandlers).
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,25 +13,25 @@ use crate::plugins::{Entry, Registry, State, Version};
 use crate::queue::{Digest, PluginReport, Timestamp};
 use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Sandbox, Tap};
 
-/// Who handles which job type, now.
+/// The handlers of all job types. The set can change while the pool runs.
 pub trait Handlers: Send + Sync + 'static {
-    /// The types that can be served now; only these are claimed.
+    /// The types that have a handler now. Only jobs of these types are claimed.
     fn serving(&self) -> Vec<String>;
 
-    /// What serves `job_type` now. Running attempts keep what they started with.
+    /// The handler of `job_type`. A running attempt keeps the one it started with.
     fn current(&self, job_type: &str) -> Option<Arc<dyn Handler>>;
 
-    /// Tells of every change of the other answers.
+    /// Changes whenever the answers of the other methods may have changed.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// How each type stands, for `plugin list`.
+    /// The state of each type's plugin, for `plugin list`.
     fn report(&self) -> Vec<PluginReport>;
 }
 
 /// The code that handles one job type.
 #[async_trait]
 pub trait Handler: Send + Sync {
-    /// Runs one attempt within its limits and tells how it ended.
+    /// Runs one attempt within `limits`. Its logs and progress go to `tap`, which can also stop it.
     async fn run(
         &self,
         call: Call,
@@ -41,18 +41,18 @@ pub trait Handler: Send + Sync {
         follow_ups: Arc<dyn FollowUps>,
     ) -> Report;
 
-    /// The `.wasm` it is; `None` for what is no plugin.
+    /// The SHA-256 of its `.wasm` file, or `None` for a function.
     fn digest(&self) -> Option<Digest>;
 }
 
-/// The plugins of a directory, each attempt in a sandbox of its own.
+/// The plugins of a directory. Each attempt runs in a fresh sandbox.
 pub struct PluginHandlers {
     sandbox: Arc<Sandbox>,
     registry: Arc<Registry>,
 }
 
 impl PluginHandlers {
-    /// What the registry serves, run by the sandbox it loads for.
+    /// `sandbox` must be the one that `registry` compiles for.
     pub fn new(sandbox: Arc<Sandbox>, registry: Arc<Registry>) -> Self {
         Self { sandbox, registry }
     }

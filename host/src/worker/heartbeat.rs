@@ -5,9 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 
-use super::machine::clock::Jump;
+use super::machine::clock_jump::Jump;
 use super::machine::heartbeat::{Beat, Heartbeat};
-use super::pool::Shared;
+use super::pool_state::PoolState;
 use super::{WorkerOptions, reaper};
 use crate::queue::{Lease, LogLine, LogSource, Progress, StaleLease, StoreError, Timestamp};
 use crate::sandbox::{Line, Source, Tap};
@@ -16,59 +16,59 @@ use crate::sandbox::{Line, Source, Tap};
 const GRACE_AFTER_CANCEL: Duration = Duration::from_secs(5);
 
 /// Looks after the leases of this pool, and then after those that others have lost, for ever.
-pub(super) async fn beat(shared: Arc<Shared>, options: watch::Receiver<Arc<WorkerOptions>>) {
+pub(super) async fn beat(pool: Arc<PoolState>, options: watch::Receiver<Arc<WorkerOptions>>) {
     let mut machine = Heartbeat::new(options.borrow().lease, SystemTime::now(), Instant::now());
     loop {
         let lease = options.borrow().lease;
-        let judged = machine.may_judge(SystemTime::now(), Instant::now()).then_some(lease);
-        if reaper::reap(&shared, judged).await.is_err() {
+        let judged = machine.may_rescue_expired(SystemTime::now(), Instant::now()).then_some(lease);
+        if reaper::reap(&pool, judged).await.is_err() {
             machine.failed(Instant::now());
         }
         tokio::time::sleep(machine.pause()).await;
         let lease = options.borrow().lease;
         machine.set_lease(lease);
-        listen(&shared).await;
+        listen(&pool).await;
         let asked = Instant::now();
         let beat = machine.beat(SystemTime::now(), asked);
-        tell(&shared, beat, lease).await;
-        let leases = shared.leases().all();
-        match check(&shared, &leases, beat.renew.then_some(lease)).await {
+        tell(&pool, beat, lease).await;
+        let leases = pool.leases().all();
+        match check(&pool, &leases, beat.renew.then_some(lease)).await {
             Ok(stale) => {
-                stale.into_iter().for_each(|stale| end(&shared, &stale));
+                stale.into_iter().for_each(|stale| end(&pool, &stale));
                 if beat.renew {
                     machine.renewed(asked);
-                    shared.leases().renewed(&leases, asked, lease);
+                    pool.leases().renewed(&leases, asked, lease);
                 }
             }
             Err(error) => {
                 machine.failed(Instant::now());
                 tracing::warn!("cannot look after running attempts: {error}");
-                shared.note(&error);
+                pool.stop_if_fatal(&error);
             }
         }
     }
 }
 
-async fn tell(shared: &Shared, beat: Beat, lease: Duration) {
+async fn tell(pool: &PoolState, beat: Beat, lease: Duration) {
     if beat.jump.is_some() {
         // Other jobs are due now.
-        shared.wake.notify_one();
+        pool.wake.notify_one();
     }
     match beat.jump {
         Some(Jump::Ahead(by)) => {
-            shared.jumped_ahead.notify_one();
+            pool.jumped_ahead.notify_one();
             tracing::warn!(
                 "the system clock was set ahead by {by:.0?}: lost jobs and old jobs are left alone for {lease:?}"
             );
         }
         Some(Jump::Back(by)) => {
             // What cannot be counted is told all the same.
-            let waiting = shared.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
+            let waiting = pool.store.due_within(by).await.map_or("jobs".to_owned(), |count| format!("{count} jobs"));
             tracing::warn!(
                 "the system clock was set back by {by:.0?}: {waiting} that were due by then wait that much longer"
             );
         }
-        None if beat.holds_off => {
+        None if beat.postpones_rescue => {
             tracing::warn!(
                 "this process or its database stood still for a while: lost jobs are left alone for {lease:?}"
             );
@@ -78,17 +78,17 @@ async fn tell(shared: &Shared, beat: Beat, lease: Duration) {
 }
 
 /// Finds out which leases no longer hold; with `renew`, the others hold for that much longer.
-async fn check(shared: &Shared, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
+async fn check(pool: &PoolState, leases: &[Lease], renew: Option<Duration>) -> Result<Vec<StaleLease>, StoreError> {
     match renew {
         _ if leases.is_empty() => Ok(Vec::new()),
-        Some(lease) => shared.store.renew(leases.to_vec(), lease).await,
-        None => shared.store.stale(leases.to_vec()).await,
+        Some(lease) => pool.store.renew(leases.to_vec(), lease).await,
+        None => pool.store.stale(leases.to_vec()).await,
     }
 }
 
 /// A cancelled guest is told and has a while to end; one whose job is somebody else's by now is stopped at once.
-fn end(shared: &Shared, stale: &StaleLease) {
-    let Some(tap) = shared.leases().lost(&stale.lease) else { return };
+fn end(pool: &PoolState, stale: &StaleLease) {
+    let Some(tap) = pool.leases().lost(&stale.lease) else { return };
     if !stale.cancelled {
         tap.stop();
     } else if tap.cancel() {
@@ -100,8 +100,8 @@ fn end(shared: &Shared, stale: &StaleLease) {
 }
 
 /// Writes down what running attempts have said since the last time.
-async fn listen(shared: &Shared) {
-    let heard: Vec<Progress> = shared
+async fn listen(pool: &PoolState) {
+    let heard: Vec<Progress> = pool
         .leases()
         .running()
         .map(|(lease, tap)| Progress { lease: lease.clone(), lines: lines(tap), progress: tap.take_progress() })
@@ -110,9 +110,9 @@ async fn listen(shared: &Shared) {
     if heard.is_empty() {
         return;
     }
-    if let Err(error) = shared.store.save_progress(heard).await {
+    if let Err(error) = pool.store.save_progress(heard).await {
         tracing::warn!("log lines of running attempts are lost: {error}");
-        shared.note(&error);
+        pool.stop_if_fatal(&error);
     }
 }
 

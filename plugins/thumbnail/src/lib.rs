@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn what_may_still_come_is_worth_another_attempt() {
         let dir = images("missing");
-        let message = "a.png: not there; it may still arrive, so this is worth another attempt";
+        let message = "a.png: not found; retrying in case it is created later";
         assert_eq!(run(&dir, r#"{"input": "a.png"}"#), Err(Error::Retry(message.into())));
         let answer = Fake::new().run(thumbnail, r#"{"input": "a.png"}"#);
         assert!(matches!(answer, Err(Error::Retry(message)) if message.contains("has no directory /images")));

@@ -155,14 +155,14 @@ mod tests {
         assert_eq!(
             with(Response::new(429).with_header("Retry-After", "30").with_body("slow down")),
             Err(Error::RetryAfter(
-                "POST https://hooks.example.com answered 429; it says: slow down".into(),
+                "POST https://hooks.example.com answered 429; body: slow down".into(),
                 Duration::from_secs(30)
             ))
         );
         assert_eq!(with(Response::new(503)), Err(Error::Retry("POST https://hooks.example.com answered 503".into())));
         assert_eq!(
             with(Response::new(410).with_body("<h1>gone</h1>")),
-            Err(Error::Fatal("POST https://hooks.example.com answered 410; it says: <h1>gone</h1>".into()))
+            Err(Error::Fatal("POST https://hooks.example.com answered 410; body: <h1>gone</h1>".into()))
         );
     }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_network_that_fails_is_another_attempt() {
         let fake = Fake::new().http_fails(ErrorKind::Timeout(Duration::from_secs(10)));
-        let message = "POST https://hooks.example.com: no whole answer within 10s";
+        let message = "POST https://hooks.example.com: no complete response within 10s";
         assert_eq!(run(&fake, None, PAID), Err(Error::Retry(message.into())));
     }
 
@@ -184,16 +184,16 @@ mod tests {
         for (payload, message) in [
             (
                 r#"{"url": "hooks.example.com", "body": {}}"#,
-                "bad payload at `url`: this is no URL: it should begin with https:// or http:// at line 1 column 27",
+                "bad payload at `url`: invalid URL: it must start with https:// or http:// at line 1 column 27",
             ),
             (r#"{"url": "https://a.example"}"#, "bad payload: missing field `body` at line 1 column 28"),
             (
                 r#"{"url": "https://a.example", "body": 1, "headers": {"Host": "b.example"}}"#,
-                "POST https://a.example: the header \"Host\" belongs to the connection, a handler cannot set it",
+                "POST https://a.example: the header \"Host\" is set by the host; a handler can't set it",
             ),
             (
                 r#"{"url": "https://a.example", "body": 1, "headers": {"X": "a\r\nY: b"}}"#,
-                "POST https://a.example: the value of the header \"X\" has a line break or another control character in it",
+                "POST https://a.example: the value of the header \"X\" contains a control character, such as a line break",
             ),
         ] {
             assert_eq!(run(&Fake::new(), None, payload), Err(Error::Fatal(message.into())), "{payload}");

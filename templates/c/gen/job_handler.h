@@ -45,12 +45,12 @@ typedef struct jobq_handler_queue_new_job_t {
   job_handler_string_t   job_type;
   // JSON text.
   job_handler_string_t   payload;
-  // Default: the priority of the job type.
+  // Defaults to the priority of the job type.
   job_handler_option_s32_t   priority;
-  // Milliseconds from the completion of this attempt; default 0.
+  // Milliseconds from the completion of this attempt. Defaults to 0.
   job_handler_option_u64_t   delay_ms;
   job_handler_option_u32_t   max_attempts;
-  // At most one unfinished job holds this key.
+  // At most one unfinished job may have this key.
   job_handler_option_string_t   unique_key;
 } jobq_handler_queue_new_job_t;
 
@@ -62,9 +62,9 @@ typedef struct jobq_handler_queue_enqueue_error_t {
   } val;
 } jobq_handler_queue_enqueue_error_t;
 
-// The job type does not exist, or the payload is not JSON.
+// The job type doesn't exist, or the payload isn't JSON.
 #define JOBQ_HANDLER_QUEUE_ENQUEUE_ERROR_INVALID 0
-// jobq.toml does not allow this job type to enqueue that one.
+// jobq.toml doesn't allow this job type to enqueue that one, or the attempt has enqueued too much.
 #define JOBQ_HANDLER_QUEUE_ENQUEUE_ERROR_DENIED 1
 
 typedef struct {
@@ -75,29 +75,29 @@ typedef struct {
   } val;
 } jobq_handler_queue_result_string_enqueue_error_t;
 
-// One attempt of one job.
+// One attempt of a job.
 typedef struct jobq_handler_types_job_t {
-  // UUID of the job; the same in every attempt, so it can serve as an idempotency key.
+  // Id of the job, a UUID unless it was chosen on insert. The same in every attempt; use it as an idempotency key.
   job_handler_string_t   id;
   // The job type, a `[jobs.NAME]` of jobq.toml.
   job_handler_string_t   job_type;
   // JSON text, byte for byte as it was enqueued.
   job_handler_string_t   payload;
-  // Number of this attempt; the first is 1.
+  // Number of this attempt, starting at 1.
   uint32_t   attempt;
-  // Attempts allowed before the job is dead.
+  // Number of attempts after which the job is dead.
   uint32_t   max_attempts;
 } jobq_handler_types_job_t;
 
-// A failure that names its own delay.
+// A failure with its own delay.
 typedef struct jobq_handler_types_delayed_retry_t {
-  // What went wrong.
+  // The error message.
   job_handler_string_t   message;
-  // Milliseconds until the next attempt; the host caps it.
+  // Milliseconds until the next attempt. The host caps them at 366 days.
   uint64_t   after_ms;
 } jobq_handler_types_delayed_retry_t;
 
-// Any answer but "done".
+// The answers other than a result.
 typedef struct jobq_handler_types_job_error_t {
   uint8_t tag;
   union {
@@ -108,13 +108,13 @@ typedef struct jobq_handler_types_job_error_t {
   } val;
 } jobq_handler_types_job_error_t;
 
-// Failed: try again after the backoff of the job type.
+// The attempt fails. The job runs again after the backoff of its type.
 #define JOBQ_HANDLER_TYPES_JOB_ERROR_RETRY 0
-// Failed: try again after this delay.
+// The attempt fails. The job runs again after this delay.
 #define JOBQ_HANDLER_TYPES_JOB_ERROR_RETRY_AFTER 1
-// Failed for good: the job is dead at once.
+// The job is dead at once.
 #define JOBQ_HANDLER_TYPES_JOB_ERROR_FATAL 2
-// Not failed, not yet: run again after so many milliseconds. Not counted as an attempt.
+// Not a failure. The job runs again after this many milliseconds, and the attempt isn't counted.
 #define JOBQ_HANDLER_TYPES_JOB_ERROR_SNOOZE 3
 
 typedef jobq_handler_types_job_t exports_jobq_handler_handler_job_t;
@@ -133,16 +133,16 @@ typedef struct {
 extern void jobq_handler_log_write(jobq_handler_log_level_t level, job_handler_string_t *message);
 
 // Imported Functions from `jobq:handler/context@0.1.0`
-// Milliseconds left before the host stops this attempt.
+// Milliseconds left until the host stops this attempt.
 extern uint64_t jobq_handler_context_remaining_ms(void);
-// Whether somebody asked for this job to be cancelled.
+// Whether this job was cancelled.
 extern bool jobq_handler_context_is_cancelled(void);
-// Shows how far the attempt has come: 0 to 100 (more is taken as 100) and a few words.
+// Reports the progress: a percentage (values above 100 count as 100) and a short message.
 extern void jobq_handler_context_progress(uint8_t percent, job_handler_string_t *message);
 
 // Imported Functions from `jobq:handler/queue@0.1.0`
-// Adds a job that comes into being in the same transaction as the completion of this attempt, or not at all.
-// Returns its id.
+// Enqueues a job in the transaction that completes this attempt. If the attempt doesn't complete, nothing is enqueued.
+// Returns the id of the job.
 extern bool jobq_handler_queue_enqueue(jobq_handler_queue_new_job_t *job, job_handler_string_t *ret, jobq_handler_queue_enqueue_error_t *err);
 
 // Exported Functions from `jobq:handler/handler@0.1.0`

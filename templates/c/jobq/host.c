@@ -1,4 +1,4 @@
-// Between handler.c and the bindings in gen/: the only file that needs WebAssembly.
+// Connects handler.c to the bindings in gen/. The only file that needs WebAssembly.
 
 #include "../gen/job_handler.h"
 #include "jobq.h"
@@ -33,12 +33,12 @@ bool exports_jobq_handler_handler_handle(exports_jobq_handler_handler_job_t *fro
     bool nul = strlen(job.payload) != from_host->payload.len;
     exports_jobq_handler_handler_job_free(from_host);
 
-    struct jobq_answer answer = nul ? jobq_fatal("bad payload: it contains a NUL") : handle(&job);
+    struct jobq_answer answer = nul ? jobq_fatal("bad payload: it contains a NUL character") : handle(&job);
     free((char *)job.id);
     free((char *)job.job_type);
     free((char *)job.payload);
 
-    // The host frees the text.
+    // The host frees the string.
     switch (answer.kind) {
     case JOBQ_DONE:
         *result = borrow(answer.text);

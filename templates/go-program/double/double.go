@@ -1,4 +1,4 @@
-// Package double is the work of the job type `__name__`. Yours to change.
+// Package double is the work of the job type `__name__`. Edit this package.
 package double
 
 import (
@@ -7,22 +7,22 @@ import (
 	"os"
 )
 
-// The greatest number that will be doubled.
+// The largest number that is accepted.
 const maxN = 1_000_000
 
-// Payload is what the JSON of a job is read into.
+// Payload is the payload of a job, parsed from JSON.
 type Payload struct {
 	N *int64 `json:"n"`
-	// How the service that does the doubling feels: "up" or "down".
+	// The state of the service that does the doubling: "up" or "down".
 	Service string `json:"service"`
 }
 
-// Result becomes the JSON of the result.
+// Result is the result of a job, written as JSON.
 type Result struct {
 	Doubled int64 `json:"doubled"`
 }
 
-// Double does it, or says why it cannot.
+// Double doubles the number, or returns an error.
 func Double(payload Payload) (Result, error) {
 	if payload.N == nil {
 		return Result{}, errors.New("bad payload: `n` is missing")
@@ -31,7 +31,7 @@ func Double(payload Payload) (Result, error) {
 	if n < 0 || n > maxN {
 		return Result{}, fmt.Errorf("`n` is %d, which is not in 0 to %d", n, maxN)
 	}
-	// A line on stderr is kept with the attempt: `jobq logs ID`.
+	// `jobq logs ID` shows what is written to stderr.
 	fmt.Fprintf(os.Stderr, "doubling %d\n", n)
 	if payload.Service == "down" {
 		return Result{}, errors.New("the service is down")

@@ -1,4 +1,4 @@
-// Package handler is the handler of the job type `__name__`: it doubles a number. Yours to change.
+// Package handler is the handler of the job type `__name__`: it doubles a number. Edit this package.
 package handler
 
 import (
@@ -8,24 +8,24 @@ import (
 	"plugin.local/__ident__/jobq"
 )
 
-// The greatest number that will be doubled.
+// The largest number that is accepted.
 const maxN = 1_000_000
 
-// Payload is what the JSON of a job is read into.
+// Payload is the payload of a job, parsed from JSON.
 type Payload struct {
 	N *int64 `json:"n"`
-	// How the service that does the doubling feels: "up", "down", "busy" or "closed".
+	// The state of the service that does the doubling: "up", "down", "busy" or "closed".
 	Service string `json:"service"`
 }
 
-// Result becomes the JSON of the result.
+// Result is the result of a job, written as JSON.
 type Result struct {
 	Doubled int64 `json:"doubled"`
 }
 
 // Handle runs one attempt.
 func Handle(ctx jobq.Context, payload Payload) (Result, error) {
-	// No attempt could help: the job is dead at once. So it is when the payload cannot be read.
+	// Another attempt wouldn't help: the job is dead at once. The same goes for a payload that can't be parsed.
 	if payload.N == nil {
 		return Result{}, jobq.Fatal("bad payload: `n` is missing")
 	}
@@ -38,13 +38,13 @@ func Handle(ctx jobq.Context, payload Payload) (Result, error) {
 
 	switch payload.Service {
 	case "down":
-		// Failed: another attempt after the backoff of the job type. Any other error does the same.
+		// The attempt fails, and the job runs again after the backoff of its type. Any other error does the same.
 		return Result{}, jobq.Retry("the service is down")
 	case "busy":
-		// Failed: another attempt after a delay of our own.
+		// The attempt fails, and the job runs again after this delay.
 		return Result{}, jobq.RetryAfter(30*time.Second, "the service is busy")
 	case "closed":
-		// Not failed, only too early: runs again, and this attempt does not count.
+		// Not a failure: the job runs again after this delay, and the attempt isn't counted.
 		return Result{}, jobq.Snooze(time.Minute)
 	}
 	return Result{Doubled: n * 2}, nil

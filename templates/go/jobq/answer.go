@@ -1,4 +1,4 @@
-// Package jobq is what a handler is given and what it may answer. Nothing here needs WebAssembly, so handlers can be tested natively.
+// Package jobq has what a handler can call and return. Nothing here needs WebAssembly, so handlers can be tested natively.
 package jobq
 
 import (
@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Kind says what becomes of a job.
+// Kind says what happens to a job.
 type Kind uint8
 
 const (
-	// KindRetry is another attempt after the backoff of the job type.
+	// KindRetry runs the job again after the backoff of its type.
 	KindRetry Kind = iota
-	// KindRetryAfter is another attempt after a delay.
+	// KindRetryAfter runs the job again after a delay.
 	KindRetryAfter
-	// KindFatal buries the job at once.
+	// KindFatal makes the job dead at once.
 	KindFatal
-	// KindSnooze runs the job again after a delay, and does not count the attempt.
+	// KindSnooze runs the job again after a delay, without counting the attempt.
 	KindSnooze
 )
 
-// Answer is an error that says what becomes of the job. Errors that wrap one count as it.
+// Answer is an error that says what happens to the job. It may be wrapped in other errors.
 type Answer struct {
 	Kind    Kind
 	Message string
@@ -35,27 +35,27 @@ func (answer Answer) Error() string {
 	return answer.Message
 }
 
-// Retry fails the attempt; there is another after the backoff of the job type.
+// Retry fails the attempt. The job runs again after the backoff of its type.
 func Retry(format string, args ...any) error {
 	return Answer{Kind: KindRetry, Message: fmt.Sprintf(format, args...)}
 }
 
-// RetryAfter fails the attempt; there is another after this delay.
+// RetryAfter fails the attempt. The job runs again after this delay.
 func RetryAfter(delay time.Duration, format string, args ...any) error {
 	return Answer{Kind: KindRetryAfter, Message: fmt.Sprintf(format, args...), After: delay}
 }
 
-// Fatal fails the job for good.
+// Fatal makes the job dead at once.
 func Fatal(format string, args ...any) error {
 	return Answer{Kind: KindFatal, Message: fmt.Sprintf(format, args...)}
 }
 
-// Snooze is no failure: the job runs again after this delay, and this attempt does not count.
+// Snooze is not a failure: the job runs again after this delay, and the attempt isn't counted.
 func Snooze(delay time.Duration) error {
 	return Answer{Kind: KindSnooze, After: delay}
 }
 
-// AnswerOf is what an error of a handler says; one that says nothing is a retry with its text.
+// AnswerOf returns the Answer in an error's chain, or a retry with the error's text if there is none.
 func AnswerOf(err error) Answer {
 	var answer Answer
 	if !errors.As(err, &answer) {

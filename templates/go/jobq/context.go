@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Job is what is known about the job and its attempt.
+// Job describes the job and its attempt.
 type Job struct {
-	// ID is the same in every attempt, so it can serve as an idempotency key.
+	// ID is the same in every attempt; use it as an idempotency key.
 	ID      string
 	JobType string
 	// Attempt is 1 for the first.
@@ -15,41 +15,41 @@ type Job struct {
 	MaxAttempts uint32
 }
 
-// Context is the attempt that is running.
+// Context is the running attempt.
 type Context interface {
 	Job() Job
-	// Remaining is the time left before this attempt is stopped.
+	// Remaining is the time left before the host stops this attempt.
 	Remaining() time.Duration
-	// IsCancelled says whether somebody asked for this job to be cancelled.
+	// IsCancelled says whether this job was cancelled.
 	IsCancelled() bool
-	// Progress shows how far the attempt has come: 0 to 100 and a few words.
+	// Progress reports a percentage from 0 to 100 and a short message.
 	Progress(percent uint8, message string)
-	// Enqueue adds a job that comes into being when this attempt completes, or not at all. It returns the id of the job.
+	// Enqueue enqueues a job when this attempt completes; if it doesn't, nothing is enqueued. It returns the id.
 	Enqueue(FollowUp) (string, error)
 }
 
-// FollowUp is a job to be added. What is left zero is as the job type says.
+// FollowUp is a job to enqueue. Fields that are zero take the defaults of its type.
 type FollowUp struct {
 	JobType string
-	// Payload is made JSON.
+	// Payload is written as JSON.
 	Payload     any
 	Priority    *int32
 	Delay       time.Duration
 	MaxAttempts uint32
-	// UniqueKey is held by at most one unfinished job.
+	// UniqueKey can be the key of at most one unfinished job.
 	UniqueKey string
 }
 
-// Fake is a Context for tests: it says what it is told to say and records what it is asked for.
+// Fake is a Context for tests. It returns the values of its fields and records the calls it receives.
 type Fake struct {
-	Told      Job
+	JobInfo   Job
 	Left      time.Duration
 	Cancelled bool
 	Shown     []string
 	FollowUps []FollowUp
 }
 
-func (fake *Fake) Job() Job                 { return fake.Told }
+func (fake *Fake) Job() Job                 { return fake.JobInfo }
 func (fake *Fake) Remaining() time.Duration { return fake.Left }
 func (fake *Fake) IsCancelled() bool        { return fake.Cancelled }
 

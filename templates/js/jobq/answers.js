@@ -1,30 +1,30 @@
-// Any answer but a result: to be thrown. This is what the host understands (`job-error` in wit/handler.wit).
+// The answers other than a result. Throw them. Their shape is that of `job-error` in wit/handler.wit.
 
-/** Failed: another attempt after the backoff of the job type. */
+/** The attempt fails, and the job runs again after the backoff of its type. */
 export const retry = (message) => ({ tag: 'retry', val: String(message) })
 
-/** Failed: another attempt after so many milliseconds. */
+/** The attempt fails, and the job runs again after this many milliseconds. */
 export const retryAfter = (message, ms) => ({ tag: 'retry-after', val: { message: String(message), afterMs: milliseconds(ms) } })
 
-/** Failed for good: the job is dead at once. */
+/** The job is dead at once. */
 export const fatal = (message) => ({ tag: 'fatal', val: String(message) })
 
-/** Not failed, not yet: runs again after so many milliseconds. Not counted as an attempt. */
+/** Not a failure: the job runs again after this many milliseconds, and the attempt isn't counted. */
 export const snooze = (ms) => ({ tag: 'snooze', val: milliseconds(ms) })
 
 const TAGS = ['retry', 'retry-after', 'fatal', 'snooze']
 
-// The most characters of an error and its stack that are kept.
+// The maximum length of an error with its stack, in characters.
 const MAX_TEXT = 4000
 
-/** The answer that was thrown; anything else that was thrown is a retry with what there is to say about it. */
+/** The answer for a thrown value: the value itself if it is an answer, otherwise a retry that describes it. */
 export const thrownAnswer = (thrown) => (TAGS.includes(thrown?.tag) ? thrown : retry(describe(thrown).slice(0, MAX_TEXT).toWellFormed()))
 
 function describe(thrown) {
   if (thrown instanceof Error) {
     const head = String(thrown)
     const stack = thrown.stack?.trimEnd() ?? ''
-    // Node's stack begins with the error, that of QuickJS does not.
+    // A stack in Node begins with the error's name and message; in QuickJS it doesn't.
     return stack.startsWith(head) ? stack : `${head}\n${stack}`.trimEnd()
   }
   if (typeof thrown !== 'object' || thrown === null) return `thrown: ${String(thrown)}`
@@ -32,6 +32,6 @@ function describe(thrown) {
 }
 
 function milliseconds(ms) {
-  if (!Number.isFinite(ms)) throw new TypeError(`a delay is a number of milliseconds, not ${ms}`)
+  if (!Number.isFinite(ms)) throw new TypeError(`a delay must be a number of milliseconds, not ${ms}`)
   return Math.max(0, Math.round(ms))
 }

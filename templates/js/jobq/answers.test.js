@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fatal, retry, retryAfter, snooze, thrownAnswer } from './answers.js'
 
-test('an answer that is thrown stays what it is', () => {
+test('a thrown answer is returned as it is', () => {
   for (const answer of [retry('down'), retryAfter('busy', 30_000), fatal('bad'), snooze(60_000)]) {
     assert.equal(thrownAnswer(answer), answer)
   }
 })
 
-test('an error is tried again, and says first what it is, then where it was', () => {
+test('an error becomes a retry with its message and stack', () => {
   let thrown
   try {
     undefined.width
@@ -22,18 +22,18 @@ test('an error is tried again, and says first what it is, then where it was', ()
   assert.match(val, /^TypeError: .*undefined.*\n +at .*answers\.test/)
 })
 
-test('an error whose stack does not name it says it once', () => {
+test('a message that the stack lacks is added', () => {
   const error = Object.assign(new RangeError('too wide'), { stack: '    at handle (bundle.js:3)\n' })
   assert.deepEqual(thrownAnswer(error), retry('RangeError: too wide\n    at handle (bundle.js:3)'))
 })
 
-test('whatever else is thrown is tried again, with its text', () => {
+test('any other thrown value becomes a retry that describes it', () => {
   assert.deepEqual(thrownAnswer('no width'), retry('thrown: no width'))
   assert.deepEqual(thrownAnswer(undefined), retry('thrown: undefined'))
   assert.deepEqual(thrownAnswer({ code: 7 }), retry('thrown: {"code":7}'))
 })
 
-test('what is kept of an error is bounded', () => {
+test('the text of an error is bounded', () => {
   assert.equal(thrownAnswer(new Error('x'.repeat(1_000_000))).val.length, 4000)
   assert.equal(thrownAnswer('x\u{d83d}\u{de00}'.repeat(4000)).val.isWellFormed(), true)
 })

@@ -1,35 +1,35 @@
-// The attempt that is running, as a handler sees it.
+// The running attempt, as a handler sees it.
 
 /**
  * @typedef {object} Context
- * @property {string} jobId the same in every attempt of the job, so it can serve as an idempotency key
+ * @property {string} jobId the same in every attempt of a job; use it as an idempotency key
  * @property {string} jobType
  * @property {number} attempt the first is 1
  * @property {number} maxAttempts
  * @property {{ debug(line: string): void, info(line: string): void, warn(line: string): void, error(line: string): void }} log
- *   lines that `jobq logs ID` shows
- * @property {() => number} remainingMs how much time is left before this attempt is stopped
- * @property {() => boolean} isCancelled whether somebody asked for this job to be cancelled
- * @property {(percent: number, message: string) => void} progress shows how far the attempt has come
- * @property {(job: FollowUp) => string} enqueue adds a job that comes into being when this attempt completes, or not at all;
- *   returns its id, or throws an error that says why, with `tag: 'denied' | 'invalid'`
+ *   writes log lines; `jobq logs ID` shows them
+ * @property {() => number} remainingMs the time left before the host stops this attempt
+ * @property {() => boolean} isCancelled whether this job was cancelled
+ * @property {(percent: number, message: string) => void} progress reports a percentage from 0 to 100 and a short message
+ * @property {(job: FollowUp) => string} enqueue enqueues a job when this attempt completes; if it doesn't, nothing is enqueued.
+ *   Returns the id. Throws an error with `tag: 'denied' | 'invalid'` if the job isn't accepted
  *
  * @typedef {object} FollowUp
  * @property {string} jobType
  * @property {unknown} payload
- * @property {number} [priority] what is left out is as the job type says
+ * @property {number} [priority] members that are left out take the defaults of the job type
  * @property {number} [delayMs]
  * @property {number} [maxAttempts]
- * @property {string} [uniqueKey] at most one unfinished job holds it
+ * @property {string} [uniqueKey] at most one unfinished job may have this key
  */
 
 /**
- * A context for tests: says what it is told to say, and records what it is asked for.
+ * A context for tests. `overrides` replaces its values. It records the calls it receives.
  *
- * @param {Partial<Context>} [told]
+ * @param {Partial<Context>} [overrides]
  * @returns {Context & { lines: string[], shown: [number, string][], followUps: FollowUp[] }}
  */
-export function fake(told = {}) {
+export function fake(overrides = {}) {
   const lines = []
   const shown = []
   const followUps = []
@@ -47,6 +47,6 @@ export function fake(told = {}) {
     lines,
     shown,
     followUps,
-    ...told,
+    ...overrides,
   }
 }

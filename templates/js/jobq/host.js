@@ -1,4 +1,4 @@
-// Between handler.js and the host: the only file that needs WebAssembly. The bundle starts here.
+// Connects handler.js to the host. The only file that needs WebAssembly, and the entry point of the bundle.
 
 import { isCancelled, progress, remainingMs } from 'jobq:handler/context@0.1.0'
 import { write } from 'jobq:handler/log@0.1.0'
@@ -6,7 +6,7 @@ import { enqueue } from 'jobq:handler/queue@0.1.0'
 import { handle } from '../handler.js'
 import { fatal, thrownAnswer } from './answers.js'
 
-// Whatever is not of the type that the contract wants would end the attempt with a panic of QuickJS.
+// A value of another type than the contract's would end the attempt with a panic of QuickJS.
 const text = (value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))).toWellFormed()
 const percentage = (value) => Math.round(Math.min(Math.max(Number(value) || 0, 0), 100))
 const at =
@@ -15,7 +15,7 @@ const at =
     write(level, values.map(text).join(' '))
 const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 
-// QuickJS has none, and libraries expect one.
+// QuickJS has no console, but libraries expect one.
 globalThis.console = { ...log, log: log.info, trace: log.debug }
 
 export const handler = {
@@ -40,14 +40,14 @@ function answer(job) {
     progress: (percent, message) => progress(percentage(percent), text(message)),
     enqueue: followUp,
   })
-  if (typeof result?.then === 'function') throw fatal('the handler is asynchronous: jobq waits for no promise')
+  if (typeof result?.then === 'function') throw fatal('the handler returned a promise, but handlers must be synchronous')
   return JSON.stringify(result) ?? ''
 }
 
 function followUp(job) {
   if (typeof job.jobType !== 'string') throw new TypeError('`jobType` of a follow-up job is not a string')
   const payload = JSON.stringify(job.payload)
-  if (payload === undefined) throw new TypeError('`payload` of a follow-up job is nothing that JSON can say')
+  if (payload === undefined) throw new TypeError('`payload` of a follow-up job cannot be written as JSON')
   try {
     return enqueue({ ...job, payload })
   } catch (error) {
@@ -63,6 +63,6 @@ function read(payload) {
   } catch (error) {
     throw fatal(`bad payload: ${error.message}`)
   }
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw fatal('bad payload: it is no object')
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw fatal('bad payload: it is not an object')
   return value
 }

@@ -1,14 +1,14 @@
 //! The job type `__name__`: doubles a number.
 //!
-//! An ordinary program that knows nothing of jobq: the payload is on stdin, the result goes to stdout, and exit status 0
-//! means done. Any other means another attempt later, with the end of stderr as the message.
+//! An ordinary program: the payload is on stdin, the result goes to stdout, and exit status 0
+//! means success. With any other status, the job runs again later, and the end of stderr is the error message.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-/// The greatest number that will be doubled.
+/// The largest number that is accepted.
 const MAX_N: i64 = 1_000_000;
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Payload {
     service: Service,
 }
 
-/// How the service that does the doubling feels.
+/// The state of the service that does the doubling.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 enum Service {
@@ -61,7 +61,7 @@ fn double(payload: Payload) -> Result<Answer, String> {
     if !(0..=MAX_N).contains(&n) {
         return Err(format!("`n` is {n}, which is not in 0 to {MAX_N}"));
     }
-    // A line on stderr is kept with the attempt: `jobq logs ID`.
+    // `jobq logs ID` shows what is written to stderr.
     eprintln!("doubling {n}");
     match service {
         Service::Up => Ok(Answer { doubled: n * 2 }),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_problem() {
         let error = |payload: &str| run(payload.as_bytes()).expect_err(payload);
         assert_eq!(
             error(r#"{"n": -1}"#),

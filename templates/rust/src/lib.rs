@@ -5,7 +5,7 @@ use std::time::Duration;
 use jobq_guest::{Context, Result, fatal, log, retry, retry_after, snooze};
 use serde::{Deserialize, Serialize};
 
-/// The greatest number that will be doubled.
+/// The largest number that is accepted.
 const MAX_N: i64 = 1_000_000;
 
 #[derive(Deserialize)]
@@ -15,7 +15,7 @@ struct Payload {
     service: Service,
 }
 
-/// How the service that does the doubling feels.
+/// The state of the service that does the doubling.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 enum Service {
@@ -33,7 +33,7 @@ struct Answer {
 
 fn handle(job: Payload, ctx: &Context) -> Result<Answer> {
     let Payload { n, service } = job;
-    // No attempt could help: the job is dead at once. So it is when the payload cannot be read.
+    // Another attempt wouldn't help: the job is dead at once. The same goes for a payload that can't be parsed.
     if !(0..=MAX_N).contains(&n) {
         return Err(fatal(format!("`n` is {n}, which is not in 0 to {MAX_N}")));
     }
@@ -46,11 +46,11 @@ fn handle(job: Payload, ctx: &Context) -> Result<Answer> {
 
     match service {
         Service::Up => Ok(Answer { doubled: n * 2 }),
-        // Failed: another attempt after the backoff of the job type. `?` on any error does the same.
+        // The attempt fails, and the job runs again after the backoff of its type. `?` does the same with any error.
         Service::Down => Err(retry("the service is down")),
-        // Failed: another attempt after a delay of our own.
+        // The attempt fails, and the job runs again after this delay.
         Service::Busy => Err(retry_after("the service is busy", Duration::from_secs(30))),
-        // Not failed, only too early: runs again, and this attempt does not count.
+        // Not a failure: the job runs again after this delay, and the attempt isn't counted.
         Service::Closed => Err(snooze(Duration::from_secs(60))),
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_out_of_range_is_fatal() {
+    fn a_number_out_of_range_is_fatal() {
         let answer = Fake::new().run(handle, r#"{"n": -1}"#);
         assert_eq!(
             answer,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_does_not_fit_is_fatal() {
+    fn an_invalid_payload_is_fatal() {
         assert!(matches!(
             Fake::new().run(handle, r#"{"n": "2"}"#),
             Err(Error::Fatal(_))
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_decides_about_the_rest() {
+    fn other_service_states() {
         let answer = |payload| Fake::new().run(handle, payload);
         assert_eq!(
             answer(r#"{"n": 2, "service": "down"}"#),

@@ -1,23 +1,23 @@
-// The attempt that is running, as a handler sees it.
+// The running attempt, as a handler sees it.
 
 export interface Context {
-  /** The same in every attempt of the job, so it can serve as an idempotency key. */
+  /** The same in every attempt of a job; use it as an idempotency key. */
   jobId: string
   jobType: string
   /** The first is 1. */
   attempt: number
   maxAttempts: number
-  /** Lines that `jobq logs ID` shows. */
+  /** Writes log lines; `jobq logs ID` shows them. */
   log: Log
-  /** How much time is left before this attempt is stopped. */
+  /** The time left before the host stops this attempt. */
   remainingMs(): number
-  /** Whether somebody asked for this job to be cancelled. */
+  /** Whether this job was cancelled. */
   isCancelled(): boolean
-  /** Shows how far the attempt has come: 0 to 100 and a few words. */
+  /** Reports the progress: a percentage from 0 to 100 and a short message. */
   progress(percent: number, message: string): void
   /**
-   * Adds a job that comes into being when this attempt completes, or not at all.
-   * Returns its id, or throws an error that says why, with `tag: 'denied' | 'invalid'`.
+   * Enqueues a job when this attempt completes; if it doesn't, nothing is enqueued.
+   * Returns the id. Throws an error with `tag: 'denied' | 'invalid'` if the job isn't accepted.
    */
   enqueue(job: FollowUp): string
 }
@@ -25,19 +25,19 @@ export interface Context {
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 export type Log = Record<Level, (...values: unknown[]) => void>
 
-/** What is left out is as the job type says. */
+/** Members that are left out take the defaults of the job type. */
 export interface FollowUp {
   jobType: string
   payload: unknown
   priority?: number
   delayMs?: number
   maxAttempts?: number
-  /** At most one unfinished job holds it. */
+  /** At most one unfinished job may have this key. */
   uniqueKey?: string
 }
 
-/** A context for tests: says what it is told to say, and records what it is asked for. */
-export function fake(told: Partial<Context> = {}) {
+/** A context for tests. `overrides` replaces its values. It records the calls it receives. */
+export function fake(overrides: Partial<Context> = {}) {
   const lines: string[] = []
   const shown: [number, string][] = []
   const followUps: FollowUp[] = []
@@ -58,6 +58,6 @@ export function fake(told: Partial<Context> = {}) {
     lines,
     shown,
     followUps,
-    ...told,
+    ...overrides,
   }
 }

@@ -1,4 +1,4 @@
-// Between handler.ts and the host: the only file that needs WebAssembly. The bundle starts here.
+// Connects handler.ts to the host. The only file that needs WebAssembly, and the entry point of the bundle.
 
 import { isCancelled, progress, remainingMs } from 'jobq:handler/context@0.1.0'
 import { write } from 'jobq:handler/log@0.1.0'
@@ -15,12 +15,12 @@ interface Job {
   maxAttempts: number
 }
 
-// What `enqueue` throws.
+// The error that `enqueue` throws.
 interface ComponentError extends Error {
   payload: { tag: 'denied' | 'invalid'; val: string }
 }
 
-// Whatever is not of the type that the contract wants would end the attempt with a panic of QuickJS.
+// A value of another type than the contract's would end the attempt with a panic of QuickJS.
 const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))).toWellFormed()
 const percentage = (value: number) => Math.round(Math.min(Math.max(value || 0, 0), 100))
 const at =
@@ -29,7 +29,7 @@ const at =
     write(level, values.map(text).join(' '))
 const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 
-// QuickJS has none, and libraries expect one.
+// QuickJS has no console, but libraries expect one.
 Object.assign(globalThis, { console: { ...log, log: log.info, trace: log.debug } })
 
 export const handler = {
@@ -54,13 +54,13 @@ function answer(job: Job): string {
     progress: (percent, message) => progress(percentage(percent), text(message)),
     enqueue: followUp,
   })
-  if (result instanceof Promise) throw fatal('the handler is asynchronous: jobq waits for no promise')
+  if (result instanceof Promise) throw fatal('the handler returned a promise, but handlers must be synchronous')
   return JSON.stringify(result) ?? ''
 }
 
 function followUp(job: FollowUp): string {
   const payload = JSON.stringify(job.payload)
-  if (payload === undefined) throw new TypeError('`payload` of a follow-up job is nothing that JSON can say')
+  if (payload === undefined) throw new TypeError('`payload` of a follow-up job cannot be written as JSON')
   try {
     return enqueue({ ...job, payload })
   } catch (error) {
@@ -76,6 +76,6 @@ function read(payload: string): Payload {
   } catch (error) {
     throw fatal(`bad payload: ${(error as Error).message}`)
   }
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw fatal('bad payload: it is no object')
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw fatal('bad payload: it is not an object')
   return value as Payload
 }

@@ -1,4 +1,4 @@
-// Says which build tool is missing, before its absence does.
+// Fails with a clear message if a build tool is missing.
 
 import { existsSync } from 'node:fs'
 

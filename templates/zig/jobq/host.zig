@@ -1,4 +1,4 @@
-//! The functions of wit/handler.wit that a handler calls, as the canonical ABI of components lays them out.
+//! The functions of wit/handler.wit that a handler calls, in the layout of the canonical ABI.
 
 const std = @import("std");
 const jobq = @import("jobq.zig");
@@ -33,7 +33,7 @@ pub fn progress(percent: u8, message: []const u8) void {
 
 const context = "jobq:handler/context@0.1.0";
 
-/// The fields of `new-job`, where an option is a flag and a value, and where the answer goes.
+/// The fields of `new-job`, with each option as a flag and a value, and the address of the result.
 const Enqueue = fn (
     [*]const u8,
     usize,

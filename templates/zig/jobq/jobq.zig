@@ -1,73 +1,73 @@
-//! What a handler is given and what it may answer. Natively, a log line is printed and the rest of the host is not there.
+//! What a handler can call and return. In native tests, log lines are printed, and there is no other host.
 
 const std = @import("std");
 const builtin = @import("builtin");
 const host = @import("host.zig");
 
-/// Whether there is a host.
+/// Whether this is a WebAssembly build, which has a host.
 const guest = builtin.cpu.arch.isWasm();
 
-/// An attempt has an instance of its own, which is thrown away after it: nothing is ever freed.
+/// Each attempt has its own instance, so nothing needs to be freed.
 pub const allocator: std.mem.Allocator = if (guest) std.heap.wasm_allocator else std.heap.page_allocator;
 
-/// The attempt that is running.
+/// The running attempt.
 pub const Context = struct {
-    /// The same in every attempt of the job, so it can serve as an idempotency key.
+    /// The same in every attempt of a job; use it as an idempotency key.
     job_id: []const u8 = "0193a5c2-7f3b-7c1e-9d0a-3f6b8c2d4e10",
     job_type: []const u8 = "__name__",
     /// The first is 1.
     attempt: u32,
     max_attempts: u32,
 
-    /// Milliseconds left before this attempt is stopped.
+    /// The time left before the host stops this attempt, in milliseconds.
     pub fn remainingMs(_: Context) u64 {
         return if (guest) host.remainingMs() else std.math.maxInt(u64);
     }
 
-    /// Whether somebody asked for this job to be cancelled.
+    /// Whether this job was cancelled.
     pub fn isCancelled(_: Context) bool {
         return guest and host.isCancelled();
     }
 
-    /// Shows how far the attempt has come: 0 to 100 and a few words.
+    /// Reports the progress: a percentage from 0 to 100 and a short message.
     pub fn progress(_: Context, percent: u8, message: []const u8) void {
         if (guest) host.progress(percent, message);
     }
 
-    /// Adds a job that comes into being when this attempt completes, or not at all. Returns its id.
+    /// Enqueues a job when this attempt completes; if it doesn't, nothing is enqueued. Returns the id.
     pub fn enqueue(_: Context, job: FollowUp) Enqueued {
         return if (guest) host.enqueue(job) else .{ .id = "follow-up" };
     }
 };
 
-/// A job to be added. What is null is as the job type says.
+/// A follow-up job. Fields that are null take the defaults of its type.
 pub const FollowUp = struct {
     job_type: []const u8,
-    /// JSON text, as `json` makes it.
+    /// JSON text, such as `json` returns.
     payload: []const u8,
     priority: ?i32 = null,
     delay_ms: ?u64 = null,
     max_attempts: ?u32 = null,
-    /// At most one unfinished job holds it.
+    /// At most one unfinished job may have this key.
     unique_key: ?[]const u8 = null,
 };
 
 pub const Enqueued = union(enum) {
     id: []const u8,
-    /// The job type does not exist, or the payload is not JSON.
+    /// The job type doesn't exist, or the payload isn't JSON.
     invalid: []const u8,
-    /// jobq.toml does not allow this job type to enqueue that one.
+    /// jobq.toml doesn't allow this job type to enqueue that one.
     denied: []const u8,
 };
 
 pub const Level = enum(u8) { debug, info, warn, err };
 
-/// A line that `jobq logs ID` shows.
+/// Writes a log line; `jobq logs ID` shows it.
 pub fn log(level: Level, comptime format: []const u8, args: anytype) void {
     if (guest) host.write(level, text(format, args)) else std.debug.print(format ++ "\n", args);
 }
 
-/// What becomes of the job, with the result as the handler's own type.
+/// What happens to the job, with a result of the handler's own type.
 pub fn Answer(comptime Result: type) type {
     return union(enum) {
         result: Result,
@@ -75,34 +75,34 @@ pub fn Answer(comptime Result: type) type {
 
         const Self = @This();
 
-        /// Completed.
+        /// The job is completed.
         pub fn done(result: Result) Self {
             return .{ .result = result };
         }
 
-        /// Failed: another attempt after the backoff of the job type.
+        /// The attempt fails, and the job runs again after the backoff of its type.
         pub fn retry(comptime format: []const u8, args: anytype) Self {
             return .{ .other = .{ .retry = text(format, args) } };
         }
 
-        /// Failed: another attempt after this delay.
+        /// The attempt fails, and the job runs again after this delay.
         pub fn retryAfter(after_ms: u64, comptime format: []const u8, args: anytype) Self {
             return .{ .other = .{ .retry_after = .{ .message = text(format, args), .after_ms = after_ms } } };
         }
 
-        /// Failed for good: the job is dead at once.
+        /// The job is dead at once.
         pub fn fatal(comptime format: []const u8, args: anytype) Self {
             return .{ .other = .{ .fatal = text(format, args) } };
         }
 
-        /// Not failed, not yet: runs again after this delay. Not counted as an attempt.
+        /// Not a failure: the job runs again after this delay, and the attempt isn't counted.
         pub fn snooze(after_ms: u64) Self {
             return .{ .other = .{ .snooze = after_ms } };
         }
     };
 }
 
-/// An answer with the result as JSON text, as it goes to the host.
+/// An answer for the host, with the result as JSON text.
 pub const Text = union(enum) {
     done: []const u8,
     retry: []const u8,
@@ -113,7 +113,7 @@ pub const Text = union(enum) {
     pub const Delayed = struct { message: []const u8, after_ms: u64 };
 };
 
-/// Runs a handler as the host does: from the JSON of the payload to the JSON of the result.
+/// Runs a handler as the host does, with a payload and a result in JSON.
 pub fn run(comptime handle: anytype, ctx: Context, payload: []const u8) Text {
     const Payload = @typeInfo(@TypeOf(handle)).@"fn".param_types[1].?;
     const options: std.json.ParseOptions = .{ .ignore_unknown_fields = true };

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::delivery::Delivery;
 use super::disk;
-use super::figures::{median, rate};
-use super::ground::Place;
 use super::guests::Guests;
 use super::machine::Machine;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Named, Subject, SubjectArgs};
+use super::pool::{self, BenchPool, Durability};
+use super::statistics::{median, rate};
+use super::workload::{Workload, WorkloadArgs, WorkloadSummary};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output;
@@ -42,9 +42,9 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    subject: SubjectArgs,
+    workload: WorkloadArgs,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,16 +59,16 @@ struct Report {
     commits_per_job: f64,
     fsyncs_per_s: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: ClientSettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct ClientSettings {
     jobs: usize,
     durability: Durability,
     #[serde(flatten)]
-    subject: Named,
+    workload: WorkloadSummary,
 }
 
 /// A rate, and the commits that each took.
@@ -78,39 +78,40 @@ struct Paced {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let subject = args.subject.read(&context.settings()?)?;
-    let options = rig::options(&context.load_to_try(&subject.job_type)?);
-    let (report, delivery) = args.place.run(async |ground| measure(args, &subject, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let workload = args.workload.read(&context.settings()?)?;
+    let options = pool::options(&context.load_to_try(&workload.job_type)?);
+    let (report, delivery) =
+        args.workspace.run(async |workspace| measure(args, &workload, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require([delivery])?;
     Ok(Code::Ok)
 }
 
 async fn measure(
     args: &Args,
-    subject: &Subject,
+    workload: &Workload,
     options: &WorkerOptions,
-    ground: &Path,
+    workspace: &Path,
 ) -> anyhow::Result<(Report, Delivery)> {
-    let machine = Machine::look(ground);
-    let guests = Guests::load(ground, &[subject], options).await?;
-    guests.rehearse(subject, options.rules.of(subject.job_type.as_str())).await?;
+    let machine = Machine::detect(workspace);
+    let guests = Guests::load(workspace, &[workload], options).await?;
+    guests.check_once(workload, options.job_types.of(workload.job_type.as_str())).await?;
     let jobs = args.jobs.get();
 
-    let before = disk::syncs_per_second(ground).await?;
-    let home = rig::home(ground)?;
-    let store = rig::open(home.path(), args.durability)?;
-    let enqueue = enqueue(&store, subject, jobs).await?;
+    let before = disk::syncs_per_second(workspace).await?;
+    let home = pool::home(workspace)?;
+    let store = pool::open(home.path(), args.durability)?;
+    let enqueue = enqueue(&store, workload, jobs).await?;
     store.close().await;
 
-    let between = disk::syncs_per_second(ground).await?;
-    let rig = Rig::start(ground, args.durability, guests.handlers(), options.clone())?;
-    let whole = whole(&rig, subject, jobs).await?;
-    let remains = rig.stop().await;
-    let delivery = Delivery::check(&remains.store, subject, jobs).await?;
-    remains.store.close().await;
+    let between = disk::syncs_per_second(workspace).await?;
+    let bench_pool = BenchPool::start(workspace, args.durability, guests.handlers(), options.clone())?;
+    let whole = whole(&bench_pool, workload, jobs).await?;
+    let stopped = bench_pool.stop().await;
+    let delivery = Delivery::check(&stopped.store, workload, jobs).await?;
+    stopped.store.close().await;
 
-    let fsyncs_per_s = median([before, between, disk::syncs_per_second(ground).await?]);
+    let fsyncs_per_s = median([before, between, disk::syncs_per_second(workspace).await?]);
     let report = Report {
         enqueues_per_s: enqueue.per_s,
         enqueue_ratio: enqueue.per_s * enqueue.commits / fsyncs_per_s,
@@ -120,29 +121,29 @@ async fn measure(
         commits_per_job: whole.commits,
         fsyncs_per_s,
         delivered_once: delivery.once(),
-        settings: Settings { jobs, durability: args.durability, subject: subject.named() },
+        settings: ClientSettings { jobs, durability: args.durability, workload: workload.summary() },
         machine,
     };
     Ok((report, delivery))
 }
 
-async fn enqueue(store: &SqliteStore, subject: &Subject, jobs: usize) -> anyhow::Result<Paced> {
+async fn enqueue(store: &SqliteStore, workload: &Workload, jobs: usize) -> anyhow::Result<Paced> {
     let (commits, started) = (store.commits(), Instant::now());
     for _ in 0..jobs {
-        store.enqueue(vec![subject.job()]).await?;
+        store.enqueue(vec![workload.job()]).await?;
     }
     Ok(paced(store, commits, started, jobs))
 }
 
-async fn whole(rig: &Rig, subject: &Subject, jobs: usize) -> anyhow::Result<Paced> {
-    let waker = rig.pool.waker();
-    let (commits, started) = (rig.store.commits(), Instant::now());
+async fn whole(bench_pool: &BenchPool, workload: &Workload, jobs: usize) -> anyhow::Result<Paced> {
+    let waker = bench_pool.pool.waker();
+    let (commits, started) = (bench_pool.store.commits(), Instant::now());
     for done in 1..=jobs as u64 {
-        rig.store.enqueue(vec![subject.job()]).await?;
+        bench_pool.store.enqueue(vec![workload.job()]).await?;
         waker.wake();
-        rig.pool.await_recorded(done).await;
+        bench_pool.pool.await_recorded(done).await;
     }
-    Ok(paced(&rig.store, commits, started, jobs))
+    Ok(paced(&bench_pool.store, commits, started, jobs))
 }
 
 fn paced(store: &SqliteStore, commits: u64, started: Instant, jobs: usize) -> Paced {
@@ -150,7 +151,7 @@ fn paced(store: &SqliteStore, commits: u64, started: Instant, jobs: usize) -> Pa
     Paced { per_s: rate(jobs as u64, started.elapsed()), commits: commits as f64 / jobs as f64 }
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let Report { settings, machine, .. } = report;
     format!(
         "{:>8.0} enqueues/s, {:.2} commits each: {:.0} % of what the disk allows\n\
@@ -167,10 +168,10 @@ fn people(report: &Report) -> String {
         report.whole_job_ratio * 100.0,
         report.fsyncs_per_s,
         settings.jobs,
-        settings.subject.plugin,
-        settings.subject.payload_bytes,
+        settings.workload.plugin,
+        settings.workload.payload_bytes,
         settings.durability.word(),
-        machine.people(),
+        machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -9,19 +9,19 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::delivery::Delivery;
-use super::figures::{Spread, rate};
-use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::pool::{self, BenchPool, Durability};
+use super::statistics::{Percentiles, rate};
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
 use crate::queue::{JobType, Status, Store};
 use crate::sandbox::Limits;
-use crate::worker::{Rule, WorkerOptions};
+use crate::worker::{JobTypeOptions, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -40,7 +40,7 @@ const SPIN: &[u8] = include_bytes!("../../../../tests/guests/spin.wasm");
 const BEAT: Duration = Duration::from_millis(10);
 
 /// How long the loops may take to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -50,28 +50,28 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
-    alone: Side,
-    beside_loops: Side,
+    alone: Measurement,
+    beside_loops: Measurement,
     /// Of the throughput alone.
     ratio: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: FairnessSettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
-struct Side {
+struct Measurement {
     jobs_per_s: f64,
-    timer_lateness: Spread,
+    timer_lateness: Percentiles,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct FairnessSettings {
     jobs: usize,
     outstanding: usize,
     batch: usize,
@@ -81,36 +81,36 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let mut options = rig::options(&context.settings()?);
+    let mut options = pool::options(&context.settings()?);
     if options.concurrency.get() < 2 {
         return Err(Failure::usage("expected a worker.concurrency of 2 or more, of which the loops have half").into());
     }
-    let spin = Subject { job_type: JobType::parse("spin")?, wasm: SPIN.to_vec(), payload: filler(2)? };
+    let spin = Workload { job_type: JobType::parse("spin")?, wasm: SPIN.to_vec(), payload: filler(2)? };
     let loops = options.concurrency.get() / 2;
     let limits = Limits { timeout: Duration::from_secs(86_400), fuel: Some(u64::MAX), ..Limits::default() };
-    let rule = Rule { limits, concurrency: NonZeroU32::new(loops), ..Rule::default() };
-    options.rules.by_type.insert(spin.job_type.clone(), Arc::new(rule));
-    let bench = Bench { args, spin, noop: Subject::noop(filler(100)?)?, loops, options };
-    let (report, deliveries) = args.place.run(async |ground| bench.measure(&ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let type_options = JobTypeOptions { limits, concurrency: NonZeroU32::new(loops), ..JobTypeOptions::default() };
+    options.job_types.by_type.insert(spin.job_type.clone(), Arc::new(type_options));
+    let bench = Bench { args, spin, noop: Workload::noop(filler(100)?)?, loops, options };
+    let (report, deliveries) = args.workspace.run(async |workspace| bench.measure(&workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
 struct Bench<'a> {
     args: &'a Args,
-    spin: Subject,
-    noop: Subject,
+    spin: Workload,
+    noop: Workload,
     loops: u32,
     options: WorkerOptions,
 }
 
 impl Bench<'_> {
-    async fn measure(&self, ground: &Path) -> anyhow::Result<(Report, [Delivery; 2])> {
-        let machine = Machine::look(ground);
-        let guests = Guests::load(ground, &[&self.spin, &self.noop], &self.options).await?;
-        let (alone, delivery_alone) = self.side(&guests, 0, ground).await?;
-        let (beside_loops, delivery_beside) = self.side(&guests, self.loops, ground).await?;
+    async fn measure(&self, workspace: &Path) -> anyhow::Result<(Report, [Delivery; 2])> {
+        let machine = Machine::detect(workspace);
+        let guests = Guests::load(workspace, &[&self.spin, &self.noop], &self.options).await?;
+        let (alone, delivery_alone) = self.measure_one(&guests, 0, workspace).await?;
+        let (beside_loops, delivery_beside) = self.measure_one(&guests, self.loops, workspace).await?;
         let deliveries = [delivery_alone, delivery_beside];
         let Load { jobs, outstanding, batch } = self.args.load;
         let report = Report {
@@ -118,7 +118,7 @@ impl Bench<'_> {
             alone,
             beside_loops,
             delivered_once: Delivery::all_once(&deliveries),
-            settings: Settings {
+            settings: FairnessSettings {
                 jobs: jobs.get(),
                 outstanding: outstanding.get(),
                 batch: batch.get(),
@@ -132,34 +132,39 @@ impl Bench<'_> {
     }
 
     /// The throughput with so many loops beside it.
-    async fn side(&self, guests: &Guests, loops: u32, ground: &Path) -> anyhow::Result<(Side, Delivery)> {
-        let rig = Rig::start(ground, self.args.durability, guests.handlers(), self.options.clone())?;
+    async fn measure_one(
+        &self,
+        guests: &Guests,
+        loops: u32,
+        workspace: &Path,
+    ) -> anyhow::Result<(Measurement, Delivery)> {
+        let bench_pool = BenchPool::start(workspace, self.args.durability, guests.handlers(), self.options.clone())?;
         if loops > 0 {
-            rig.store.enqueue((0..loops).map(|_| self.spin.job()).collect()).await?;
-            rig.pool.waker().wake();
-            await_loops(&rig, loops).await?;
+            bench_pool.store.enqueue((0..loops).map(|_| self.spin.job()).collect()).await?;
+            bench_pool.pool.waker().wake();
+            await_loops(&bench_pool, loops).await?;
         }
         let timer = Timer::start();
-        let driven = self.args.load.drive(&rig, &self.noop).await?;
-        let timer_lateness = Spread::of(timer.stop().await?);
-        let remains = rig.stop_at_once().await;
+        let result = self.args.load.drive(&bench_pool, &self.noop).await?;
+        let timer_lateness = Percentiles::of(timer.stop().await?);
+        let stopped = bench_pool.stop_at_once().await;
         let jobs = self.args.load.jobs.get();
-        let delivery = Delivery::check(&remains.store, &self.noop, jobs).await?;
-        remains.store.close().await;
-        Ok((Side { jobs_per_s: rate(jobs as u64, driven.total), timer_lateness }, delivery))
+        let delivery = Delivery::check(&stopped.store, &self.noop, jobs).await?;
+        stopped.store.close().await;
+        Ok((Measurement { jobs_per_s: rate(jobs as u64, result.total), timer_lateness }, delivery))
     }
 }
 
 /// Waits until all loops run.
-async fn await_loops(rig: &Rig, loops: u32) -> anyhow::Result<()> {
+async fn await_loops(bench_pool: &BenchPool, loops: u32) -> anyhow::Result<()> {
     let started = Instant::now();
     loop {
-        let running = rig.store.counts().await?.get(&Status::Running).copied().unwrap_or(0);
+        let running = bench_pool.store.counts().await?.get(&Status::Running).copied().unwrap_or(0);
         if running >= u64::from(loops) {
             return Ok(());
         }
-        if started.elapsed() > PATIENCE {
-            let message = format!("only {running} of {loops} loops began within {PATIENCE:?}");
+        if started.elapsed() > TIMEOUT {
+            let message = format!("only {running} of {loops} loops began within {TIMEOUT:?}");
             return Err(Failure::new(Code::Unexpected, message).into());
         }
         tokio::time::sleep(BEAT).await;
@@ -194,26 +199,26 @@ impl Timer {
     }
 }
 
-fn people(report: &Report) -> String {
-    let side = |side: &Side| {
-        let late = side.timer_lateness;
+fn text(report: &Report) -> String {
+    let line = |measured: &Measurement| {
+        let late = measured.timer_lateness;
         format!(
             "{:>8.0} jobs/s, timers late by {:.1} ms (p50), {:.1} ms (p99), {:.1} ms (max)",
-            side.jobs_per_s, late.p50_ms, late.p99_ms, late.max_ms
+            measured.jobs_per_s, late.p50_ms, late.p99_ms, late.max_ms
         )
     };
     format!(
         "{} alone\n{} beside {} loops in {} slots\n{:>8.0} % of the throughput alone\n\
          {} jobs that do nothing, {} outstanding, durability {}\n{}\nevery job done exactly once: {}",
-        side(&report.alone),
-        side(&report.beside_loops),
+        line(&report.alone),
+        line(&report.beside_loops),
         report.settings.loops,
         report.settings.concurrency,
         report.ratio * 100.0,
         report.settings.jobs,
         report.settings.outstanding,
         report.settings.durability.word(),
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::delivery::Delivery;
-use super::ground::Place;
 use super::guests::Guests;
+use super::instrumented::InstrumentedHandlers;
 use super::machine::Machine;
-use super::observer::Observer;
+use super::pool::{self, BenchPool, Durability};
+use super::process_usage::{ProcessUsage, megabytes};
 use super::progress::Progress;
-use super::rig::{self, Durability, Rig};
-use super::subject::Subject;
-use super::vitals::{Vitals, megabytes};
+use super::workload::Workload;
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
 use crate::cli::parse::{duration, positive};
 use crate::queue::{JobType, Payload, Store};
 use crate::sandbox::Limits;
-use crate::worker::{Rule, WorkerOptions};
+use crate::worker::{JobTypeOptions, WorkerOptions};
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
@@ -41,7 +41,7 @@ const SLEEP: &[u8] = include_bytes!("../../../../tests/guests/sleep.wasm");
 const BATCH: usize = 1000;
 
 /// How often it is looked how many are there.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a guest may take longer than it sleeps.
 const SLACK: Duration = Duration::from_secs(300);
@@ -55,7 +55,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value = "20s", value_parser = duration)]
     hold: Duration,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,24 +66,28 @@ struct Report {
     rss_before_mb: f64,
     peak_rss_mb: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: HeldSettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct HeldSettings {
     attempts: u32,
     hold_s: f64,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let mut options = rig::options(&context.settings()?);
-    let subject = subject(args.hold)?;
+    let mut options = pool::options(&context.settings()?);
+    let workload = workload(args.hold)?;
     options.concurrency = args.attempts;
     let limits = Limits { timeout: args.hold.saturating_add(SLACK), ..Limits::default() };
-    options.rules.by_type.insert(subject.job_type.clone(), Arc::new(Rule { limits, ..Rule::default() }));
-    let (report, delivery) = args.place.run(async |ground| measure(args, &subject, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    options
+        .job_types
+        .by_type
+        .insert(workload.job_type.clone(), Arc::new(JobTypeOptions { limits, ..JobTypeOptions::default() }));
+    let (report, delivery) =
+        args.workspace.run(async |workspace| measure(args, &workload, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require([delivery])?;
     if report.held_at_once < u64::from(args.attempts.get()) {
         let message = format!("only {} of {} attempts held a lease at once", report.held_at_once, args.attempts);
@@ -92,51 +96,51 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
     Ok(Code::Ok)
 }
 
-fn subject(hold: Duration) -> anyhow::Result<Subject> {
+fn workload(hold: Duration) -> anyhow::Result<Workload> {
     let payload = Payload::parse(format!("{{\"ms\": {}}}", hold.as_millis()), 100)?;
-    Ok(Subject { job_type: JobType::parse("sleep")?, wasm: SLEEP.to_vec(), payload })
+    Ok(Workload { job_type: JobType::parse("sleep")?, wasm: SLEEP.to_vec(), payload })
 }
 
 async fn measure(
     args: &Args,
-    subject: &Subject,
+    workload: &Workload,
     options: &WorkerOptions,
-    ground: &Path,
+    workspace: &Path,
 ) -> anyhow::Result<(Report, Delivery)> {
-    let machine = Machine::look(ground);
-    let guests = Guests::load(ground, &[subject], options).await?;
-    let observer = Arc::new(Observer::of(subject, guests.handlers()));
-    let rig = Rig::start(ground, Durability::Full, observer.clone(), options.clone())?;
-    let (before, attempts, started) = (Vitals::of_self()?, args.attempts.get() as usize, Instant::now());
-    let mut jobs = (0..attempts).map(|_| subject.job()).peekable();
+    let machine = Machine::detect(workspace);
+    let guests = Guests::load(workspace, &[workload], options).await?;
+    let instrumented = Arc::new(InstrumentedHandlers::of(workload, guests.handlers()));
+    let bench_pool = BenchPool::start(workspace, Durability::Full, instrumented.clone(), options.clone())?;
+    let (before, attempts, started) = (ProcessUsage::of_self()?, args.attempts.get() as usize, Instant::now());
+    let mut jobs = (0..attempts).map(|_| workload.job()).peekable();
     while jobs.peek().is_some() {
-        rig.store.enqueue(jobs.by_ref().take(BATCH).collect()).await?;
-        rig.pool.waker().wake();
+        bench_pool.store.enqueue(jobs.by_ref().take(BATCH).collect()).await?;
+        bench_pool.pool.waker().wake();
     }
     let mut progress = Progress::on_stderr();
-    progress.say(&format!("{attempts} guests sleep for {:?}", args.hold));
-    while observer.most_at_once() < attempts as u64 && rig.pool.recorded() < attempts as u64 {
-        tokio::time::sleep(LOOK).await;
+    progress.show(&format!("{attempts} guests sleep for {:?}", args.hold));
+    while instrumented.most_at_once() < attempts as u64 && bench_pool.pool.recorded() < attempts as u64 {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let seconds_to_hold = started.elapsed().as_secs_f64();
-    rig.await_ends(attempts as u64).await?;
-    let after = Vitals::of_self()?;
-    let remains = rig.stop().await;
-    let delivery = Delivery::check(&remains.store, subject, attempts).await?;
-    remains.store.close().await;
+    bench_pool.await_ends(attempts as u64).await?;
+    let after = ProcessUsage::of_self()?;
+    let stopped = bench_pool.stop().await;
+    let delivery = Delivery::check(&stopped.store, workload, attempts).await?;
+    stopped.store.close().await;
     let report = Report {
-        held_at_once: observer.most_at_once(),
+        held_at_once: instrumented.most_at_once(),
         seconds_to_hold,
         rss_before_mb: megabytes(before.rss),
         peak_rss_mb: megabytes(after.peak_rss),
         delivered_once: delivery.once(),
-        settings: Settings { attempts: args.attempts.get(), hold_s: args.hold.as_secs_f64() },
+        settings: HeldSettings { attempts: args.attempts.get(), hold_s: args.hold.as_secs_f64() },
         machine,
     };
     Ok((report, delivery))
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     format!(
         "{:>8} attempts held a lease at once, after {:.2} s\n{:>8.1} MB of memory at most, {:.1} before\n\
          {} guests that sleep for {} s\n{}\nevery job done exactly once: {}",
@@ -146,7 +150,7 @@ fn people(report: &Report) -> String {
         report.rss_before_mb,
         report.settings.attempts,
         report.settings.hold_s,
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::daemon::{Home, SHIPPED, shipped};
-use super::ground::Place;
+use super::daemon_dir::{DaemonDir, SHIPPED, shipped};
 use super::machine::Machine;
+use super::process_usage::{ThreadUsage, megabytes};
 use super::progress::Progress;
-use super::vitals::{Used, megabytes};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value = "30s", value_parser = duration)]
     time: Duration,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ struct Report {
     by_thread: BTreeMap<String, Share>,
     rss_mb: f64,
     seconds: f64,
-    settings: Settings,
+    settings: IdleSettings,
     machine: Machine,
 }
 
@@ -60,7 +60,7 @@ struct Share {
 }
 
 impl Share {
-    fn of(used: Used, seconds: f64) -> Self {
+    fn of(used: ThreadUsage, seconds: f64) -> Self {
         Self {
             threads: used.threads,
             cpu_percent: used.cpu.as_secs_f64() / seconds * 100.0,
@@ -70,28 +70,28 @@ impl Share {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct IdleSettings {
     plugins: usize,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let report = args.place.run(async |ground| measure(args.time, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let report = args.workspace.run(async |workspace| measure(args.time, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Ok(Code::Ok)
 }
 
-async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
-    let machine = Machine::look(ground);
-    let daemon = Home::make(ground, "daemon", &shipped()).await?.start_cached().await?;
+async fn measure(time: Duration, workspace: &Path) -> anyhow::Result<Report> {
+    let machine = Machine::detect(workspace);
+    let daemon = DaemonDir::create(workspace, "daemon", &shipped()).await?.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
     let mut progress = Progress::on_stderr();
-    progress.say(&format!("watching an idle daemon for {time:?}"));
-    let (before, started) = (daemon.vitals()?, Instant::now());
+    progress.show(&format!("watching an idle daemon for {time:?}"));
+    let (before, started) = (daemon.usage()?, Instant::now());
     tokio::time::sleep(time).await;
-    let (after, seconds) = (daemon.vitals()?, started.elapsed().as_secs_f64());
+    let (after, seconds) = (daemon.usage()?, started.elapsed().as_secs_f64());
     daemon.stop().await?;
     let used = after.since(&before);
-    let mut all = Used::default();
+    let mut all = ThreadUsage::default();
     used.values().for_each(|used| all += *used);
     let Share { cpu_percent, wakeups_per_s, .. } = Share::of(all, seconds);
     Ok(Report {
@@ -100,12 +100,12 @@ async fn measure(time: Duration, ground: &Path) -> anyhow::Result<Report> {
         by_thread: used.into_iter().map(|(name, used)| (name, Share::of(used, seconds))).collect(),
         rss_mb: megabytes(after.rss),
         seconds,
-        settings: Settings { plugins: SHIPPED },
+        settings: IdleSettings { plugins: SHIPPED },
         machine,
     })
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [Column::Whole("THREADS"), Column::Whole("NUMBER"), Column::Whole("CPU"), Column::Whole("WAKE-UPS")];
     let row = |(name, share): (&String, &Share)| {
         let (cpu, wakeups) = (format!("{:.3} %", share.cpu_percent), format!("{:.1}/s", share.wakeups_per_s));
@@ -120,6 +120,6 @@ fn people(report: &Report) -> String {
         report.rss_mb,
         report.settings.plugins,
         report.seconds,
-        report.machine.people(),
+        report.machine.text(),
     )
 }

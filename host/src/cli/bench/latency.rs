@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::child::Child;
+use super::child_process::ChildProcess;
 use super::delivery::Delivery;
 use super::disk;
-use super::figures::{Spread, rate};
-use super::ground::Place;
 use super::guests::Guests;
+use super::instrumented::{InstrumentedHandlers, timed_job, timed_workload};
 use super::load::Load;
 use super::machine::Machine;
-use super::observer::{Observer, first_word, timed_job};
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::pool::{self, BenchPool, Durability};
+use super::statistics::{Percentiles, rate};
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output::{self, Column};
@@ -47,7 +47,7 @@ const PAUSES: std::ops::Range<u64> = 10..60;
 const INSERT: &str = "INSERT INTO jobs (type, payload) VALUES (?1, ?2)";
 
 /// How long the other process waits for the database, as most libraries have it.
-const STRANGERS_PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often the jobs of the load come.
 const BEAT: Duration = Duration::from_millis(5);
@@ -56,7 +56,7 @@ const BEAT: Duration = Duration::from_millis(5);
 const OUTSTANDING: usize = 256;
 
 /// How long the last sample may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -70,12 +70,12 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 /// Arguments of the other process.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct StrangerArgs {
+pub(in crate::cli) struct ForeignWriterArgs {
     /// The directory of the queue
     home: PathBuf,
     durability: Durability,
@@ -97,18 +97,18 @@ struct Report {
     fsync_ms: f64,
     fsyncs_per_s: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: LatencySettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
 struct Sources {
-    same_process: Spread,
-    other_process: Spread,
+    same_process: Percentiles,
+    other_process: Percentiles,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct LatencySettings {
     samples: usize,
     durability: Durability,
     concurrency: u32,
@@ -116,23 +116,23 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let options = rig::options(&context.settings()?);
-    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let options = pool::options(&context.settings()?);
+    let (report, deliveries) = args.workspace.run(async |workspace| measure(args, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
 /// The other process: enqueues timed jobs, one after the other.
-pub(in crate::cli) fn run_stranger(args: &StrangerArgs, context: &Context) -> anyhow::Result<Code> {
-    let stranger = sql::Connection::open(args.home.join(rig::DATABASE))?;
-    stranger.busy_timeout(STRANGERS_PATIENCE)?;
-    stranger.pragma_update(None, "synchronous", args.durability.word())?;
+pub(in crate::cli) fn run_foreign_writer(args: &ForeignWriterArgs, context: &Context) -> anyhow::Result<Code> {
+    let foreign = sql::Connection::open(args.home.join(pool::DATABASE))?;
+    foreign.busy_timeout(BUSY_TIMEOUT)?;
+    foreign.pragma_update(None, "synchronous", args.durability.word())?;
     context.block_on(async {
         for _ in 0..args.samples {
             pause().await;
             let job = timed_job()?;
-            stranger.execute(INSERT, (job.job_type.as_str(), job.payload.as_str()))?;
+            foreign.execute(INSERT, (job.job_type.as_str(), job.payload.as_str()))?;
         }
         Ok(Code::Ok)
     })
@@ -142,31 +142,31 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(fastrand::u64(PAUSES))).await;
 }
 
-async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
-    let machine = Machine::look(ground);
-    let fsyncs_per_s = disk::syncs_per_second(ground).await?;
-    let (timed, noop) = (first_word()?, Subject::noop(filler(100)?)?);
-    let guests = Guests::load(ground, &[&timed, &noop], options).await?;
-    let observer = Arc::new(Observer::of(&timed, guests.handlers()));
-    let rig = Rig::start(ground, args.durability, observer.clone(), options.clone())?;
-    let bench = Bench { args, observer, rig: &rig };
+async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::detect(workspace);
+    let fsyncs_per_s = disk::syncs_per_second(workspace).await?;
+    let (timed, noop) = (timed_workload()?, Workload::noop(filler(100)?)?);
+    let guests = Guests::load(workspace, &[&timed, &noop], options).await?;
+    let instrumented = Arc::new(InstrumentedHandlers::of(&timed, guests.handlers()));
+    let bench_pool = BenchPool::start(workspace, args.durability, instrumented.clone(), options.clone())?;
+    let bench = Bench { args, instrumented, bench_pool: &bench_pool };
 
     let idle = bench.sources().await?;
     let load = Load { jobs: args.jobs, outstanding: NonZeroUsize::MIN.saturating_add(255), batch: NonZeroUsize::MIN };
-    let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&rig, &noop).await?.total);
+    let full_load_jobs_per_s = rate(args.jobs.get() as u64, load.drive(&bench_pool, &noop).await?.total);
     let half = Rate::PerSecond(full_load_jobs_per_s / 2.0);
-    let (half_load, half) = beside(&rig, &noop, half, bench.sources()).await?;
-    rig.await_ends((args.jobs.get() + half.jobs + 4 * args.samples.get()) as u64).await?;
-    let (full_load, full) = beside(&rig, &noop, Rate::Outstanding(OUTSTANDING), bench.sources()).await?;
+    let (half_load, half) = beside(&bench_pool, &noop, half, bench.sources()).await?;
+    bench_pool.await_ends((args.jobs.get() + half.jobs + 4 * args.samples.get()) as u64).await?;
+    let (full_load, full) = beside(&bench_pool, &noop, Rate::Outstanding(OUTSTANDING), bench.sources()).await?;
 
     let (samples, fed) = (args.samples.get(), args.jobs.get() + half.jobs + full.jobs);
-    rig.await_ends((fed + 6 * samples) as u64).await?;
-    let remains = rig.stop().await;
+    bench_pool.await_ends((fed + 6 * samples) as u64).await?;
+    let stopped = bench_pool.stop().await;
     let deliveries = vec![
-        Delivery::check(&remains.store, &noop, fed).await?,
-        Delivery::check(&remains.store, &timed, 6 * samples).await?,
+        Delivery::check(&stopped.store, &noop, fed).await?,
+        Delivery::check(&stopped.store, &timed, 6 * samples).await?,
     ];
-    remains.store.close().await;
+    stopped.store.close().await;
     let report = Report {
         idle,
         half_load,
@@ -178,7 +178,7 @@ async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow:
         fsync_ms: 1e3 / fsyncs_per_s,
         fsyncs_per_s,
         delivered_once: Delivery::all_once(&deliveries),
-        settings: Settings {
+        settings: LatencySettings {
             samples,
             durability: args.durability,
             concurrency: options.concurrency.get(),
@@ -191,8 +191,8 @@ async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow:
 
 struct Bench<'a> {
     args: &'a Args,
-    observer: Arc<Observer>,
-    rig: &'a Rig,
+    instrumented: Arc<InstrumentedHandlers>,
+    bench_pool: &'a BenchPool,
 }
 
 impl Bench<'_> {
@@ -200,35 +200,35 @@ impl Bench<'_> {
         Ok(Sources { same_process: self.same_process().await?, other_process: self.other_process().await? })
     }
 
-    async fn same_process(&self) -> anyhow::Result<Spread> {
-        let waker = self.rig.pool.waker();
+    async fn same_process(&self) -> anyhow::Result<Percentiles> {
+        let waker = self.bench_pool.pool.waker();
         for _ in 0..self.args.samples.get() {
             pause().await;
-            self.rig.store.enqueue(vec![timed_job()?]).await?;
+            self.bench_pool.store.enqueue(vec![timed_job()?]).await?;
             waker.wake();
         }
         self.collect().await
     }
 
-    async fn other_process(&self) -> anyhow::Result<Spread> {
-        let (home, samples) = (self.rig.home().canonicalize()?, self.args.samples.to_string());
+    async fn other_process(&self) -> anyhow::Result<Percentiles> {
+        let (home, samples) = (self.bench_pool.home().canonicalize()?, self.args.samples.to_string());
         let home = home.display().to_string();
-        let args = ["bench", "stranger", &home, self.args.durability.word(), &samples];
-        Child::start(self.rig.home(), &args)?.end().await?;
+        let args = ["bench", "foreign-writer", &home, self.args.durability.word(), &samples];
+        ChildProcess::start(self.bench_pool.home(), &args)?.end().await?;
         self.collect().await
     }
 
     /// All samples of one kind, once the last is there.
-    async fn collect(&self) -> anyhow::Result<Spread> {
+    async fn collect(&self) -> anyhow::Result<Percentiles> {
         let (wanted, started) = (self.args.samples.get(), Instant::now());
-        while self.observer.timed() < wanted {
-            if started.elapsed() > PATIENCE {
-                let message = format!("only {} of {wanted} handlers were heard", self.observer.timed());
+        while self.instrumented.timed() < wanted {
+            if started.elapsed() > TIMEOUT {
+                let message = format!("only {} of {wanted} handlers were heard", self.instrumented.timed());
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
             tokio::time::sleep(BEAT).await;
         }
-        Ok(Spread::of(self.observer.take_times()))
+        Ok(Percentiles::of(self.instrumented.take_times()))
     }
 }
 
@@ -248,8 +248,8 @@ struct Fed {
 
 /// Enqueues jobs for as long as `work` takes.
 async fn beside<T>(
-    rig: &Rig,
-    subject: &Subject,
+    bench_pool: &BenchPool,
+    workload: &Workload,
     load: Rate,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<(T, Fed)> {
@@ -259,14 +259,19 @@ async fn beside<T>(
         over.cancel();
         done
     };
-    let (done, jobs) = tokio::join!(work, feed(rig, subject, load, &over));
+    let (done, jobs) = tokio::join!(work, feed(bench_pool, workload, load, &over));
     let jobs = jobs?;
     Ok((done?, Fed { jobs, per_s: rate(jobs as u64, started.elapsed()) }))
 }
 
 /// Enqueues jobs until it is over, and tells how many.
-async fn feed(rig: &Rig, subject: &Subject, load: Rate, over: &CancellationToken) -> anyhow::Result<usize> {
-    let (waker, before, started) = (rig.pool.waker(), rig.pool.recorded(), Instant::now());
+async fn feed(
+    bench_pool: &BenchPool,
+    workload: &Workload,
+    load: Rate,
+    over: &CancellationToken,
+) -> anyhow::Result<usize> {
+    let (waker, before, started) = (bench_pool.pool.waker(), bench_pool.pool.recorded(), Instant::now());
     let mut beat = tokio::time::interval(BEAT);
     let mut fed = 0_usize;
     while !over.is_cancelled() {
@@ -276,21 +281,21 @@ async fn feed(rig: &Rig, subject: &Subject, load: Rate, over: &CancellationToken
                 (started.elapsed().as_secs_f64() * per_s) as usize
             }
             Rate::Outstanding(most) => {
-                rig.pool.await_recorded(before + fed.saturating_sub(most / 2) as u64).await;
-                most + usize::try_from(rig.pool.recorded() - before)?
+                bench_pool.pool.await_recorded(before + fed.saturating_sub(most / 2) as u64).await;
+                most + usize::try_from(bench_pool.pool.recorded() - before)?
             }
         };
-        let jobs: Vec<_> = (fed..due).map(|_| subject.job()).collect();
+        let jobs: Vec<_> = (fed..due).map(|_| workload.job()).collect();
         fed = fed.max(due);
         if !jobs.is_empty() {
-            rig.store.enqueue(jobs).await?;
+            bench_pool.store.enqueue(jobs).await?;
             waker.wake();
         }
     }
     Ok(fed)
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [
         Column::Whole("LOAD"),
         Column::Whole("ENQUEUED BY"),
@@ -299,7 +304,7 @@ fn people(report: &Report) -> String {
         Column::Whole("MAX"),
     ];
     let ms = |ms: f64| format!("{ms:.2} ms");
-    let row = |load: &str, source: &str, spread: &Spread| {
+    let row = |load: &str, source: &str, spread: &Percentiles| {
         [load.to_owned(), source.to_owned(), ms(spread.p50_ms), ms(spread.p99_ms), ms(spread.max_ms)]
     };
     let rows = [
@@ -322,7 +327,7 @@ fn people(report: &Report) -> String {
         report.half_load_jobs_per_s,
         report.full_load_jobs_per_s,
         report.shared_load_jobs_per_s,
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::rig::Rig;
-use super::subject::Subject;
+use super::pool::BenchPool;
+use super::workload::Workload;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::parse::positive;
 use crate::queue::Store;
@@ -30,7 +30,7 @@ pub(super) struct Load {
 }
 
 /// How long it took.
-pub(super) struct Driven {
+pub(super) struct LoadResult {
     /// Until the last job was acknowledged.
     pub(super) enqueued: Duration,
     /// Until the last job was on record as ended.
@@ -41,18 +41,18 @@ pub(super) struct Driven {
 
 impl Load {
     /// Enqueues all jobs and waits until each has ended, for better or worse.
-    pub(super) async fn drive(self, rig: &Rig, subject: &Subject) -> anyhow::Result<Driven> {
-        let (ended, commits) = (rig.pool.recorded(), rig.store.commits());
+    pub(super) async fn drive(self, bench_pool: &BenchPool, workload: &Workload) -> anyhow::Result<LoadResult> {
+        let (ended, commits) = (bench_pool.pool.recorded(), bench_pool.store.commits());
         let started = Instant::now();
         let work = async {
-            self.enqueue(&rig.store, Some(&rig.pool.waker()), subject).await?;
+            self.enqueue(&bench_pool.store, Some(&bench_pool.pool.waker()), workload).await?;
             let enqueued = started.elapsed();
-            rig.await_ends(ended + self.jobs.get() as u64).await?;
-            Ok(Driven { enqueued, total: started.elapsed(), commits: rig.store.commits() - commits })
+            bench_pool.await_ends(ended + self.jobs.get() as u64).await?;
+            Ok(LoadResult { enqueued, total: started.elapsed(), commits: bench_pool.store.commits() - commits })
         };
         tokio::select! {
-            driven = work => driven,
-            () = rig.pool.gone() => {
+            result = work => result,
+            () = bench_pool.pool.gone() => {
                 Err(Failure::new(Code::Unexpected, "the queue was deleted while it was measured").into())
             }
         }
@@ -63,17 +63,17 @@ impl Load {
         self,
         store: &Arc<SqliteStore>,
         waker: Option<&Waker>,
-        subject: &Subject,
+        workload: &Workload,
     ) -> anyhow::Result<()> {
         let left = Arc::new(AtomicUsize::new(self.jobs.get()));
-        let subject = Arc::new(subject.clone());
+        let workload = Arc::new(workload.clone());
         let mut clients = JoinSet::new();
         for _ in 0..self.outstanding.get() {
             let (store, waker) = (store.clone(), waker.cloned());
-            let (left, subject) = (left.clone(), subject.clone());
+            let (left, workload) = (left.clone(), workload.clone());
             clients.spawn(async move {
                 while let Some(count) = take(&left, self.batch.get()) {
-                    store.enqueue((0..count).map(|_| subject.job()).collect()).await?;
+                    store.enqueue((0..count).map(|_| workload.job()).collect()).await?;
                     waker.iter().for_each(Waker::wake);
                 }
                 anyhow::Ok(())

@@ -26,7 +26,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Looks at it; `dir` is where the queue will be.
-    pub(super) fn look(dir: &Path) -> Self {
+    pub(super) fn detect(dir: &Path) -> Self {
         Self {
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             cpu: cpu(),
@@ -41,7 +41,7 @@ impl Machine {
     }
 
     /// One line for people.
-    pub(super) fn people(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let unknown = || "unknown".to_owned();
         let warning = if self.optimised { "" } else { "\nnot an optimised build: these figures say nothing" };
         format!(

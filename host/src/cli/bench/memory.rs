@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::daemon::{Home, SHIPPED, shipped};
+use super::daemon_dir::{DaemonDir, SHIPPED, shipped};
 use super::delivery::Delivery;
-use super::figures::rate;
-use super::ground::Place;
 use super::load::Load;
 use super::machine::Machine;
-use super::rig::{self, Durability};
-use super::subject::{Subject, filler};
-use super::vitals::megabytes;
+use super::pool::{self, Durability};
+use super::process_usage::megabytes;
+use super::statistics::rate;
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{Code, Failure};
 use crate::cli::output;
@@ -34,17 +34,17 @@ Examples:
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether the jobs have ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// If no job ends for so long, none will.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,12 +54,12 @@ struct Report {
     load_rss_mb: f64,
     jobs_per_s: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: MemorySettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct MemorySettings {
     plugins: usize,
     jobs: usize,
     outstanding: usize,
@@ -67,28 +67,28 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let (report, delivery) = args.place.run(async |ground| measure(args, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let (report, delivery) = args.workspace.run(async |workspace| measure(args, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require([delivery])?;
     Ok(Code::Ok)
 }
 
-async fn measure(args: &Args, ground: &Path) -> anyhow::Result<(Report, Delivery)> {
-    let machine = Machine::look(ground);
-    let noop = Subject::noop(filler(100)?)?;
+async fn measure(args: &Args, workspace: &Path) -> anyhow::Result<(Report, Delivery)> {
+    let machine = Machine::detect(workspace);
+    let noop = Workload::noop(filler(100)?)?;
     let mut plugins = shipped();
     plugins.push((noop.job_type.to_string(), noop.wasm.clone()));
-    let home = Home::make(ground, "daemon", &plugins).await?;
+    let home = DaemonDir::create(workspace, "daemon", &plugins).await?;
     let daemon = home.start_cached().await?;
     tokio::time::sleep(SETTLE).await;
-    let idle = daemon.vitals()?;
+    let idle = daemon.usage()?;
 
-    let store = Arc::new(rig::open(home.dir(), Durability::Full)?);
+    let store = Arc::new(pool::open(home.dir(), Durability::Full)?);
     let (jobs, started) = (args.load.jobs.get(), Instant::now());
     args.load.enqueue(&store, None, &noop).await?;
     await_completions(&store, jobs as u64).await?;
     let jobs_per_s = rate(jobs as u64, started.elapsed());
-    let load = daemon.vitals()?;
+    let load = daemon.usage()?;
     daemon.stop().await?;
     let delivery = Delivery::check(&store, &noop, jobs).await?;
     store.close().await;
@@ -97,7 +97,7 @@ async fn measure(args: &Args, ground: &Path) -> anyhow::Result<(Report, Delivery
         load_rss_mb: megabytes(load.peak_rss),
         jobs_per_s,
         delivered_once: delivery.once(),
-        settings: Settings {
+        settings: MemorySettings {
             plugins: SHIPPED + 1,
             jobs,
             outstanding: args.load.outstanding.get(),
@@ -121,15 +121,15 @@ async fn await_completions(store: &SqliteStore, jobs: u64) -> anyhow::Result<()>
         if ended != seen {
             (seen, since) = (ended, Instant::now());
         }
-        if since.elapsed() > PATIENCE {
-            let message = format!("only {ended} of {jobs} jobs ended, and none for {PATIENCE:?}");
+        if since.elapsed() > TIMEOUT {
+            let message = format!("only {ended} of {jobs} jobs ended, and none for {TIMEOUT:?}");
             return Err(Failure::new(Code::Unexpected, message).into());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let Report { settings, machine, .. } = report;
     format!(
         "{:>8.1} MB idle\n{:>8.1} MB at most, at {:.0} jobs/s\n\
@@ -141,7 +141,7 @@ fn people(report: &Report) -> String {
         settings.plugins,
         settings.jobs,
         settings.outstanding,
-        machine.people(),
+        machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

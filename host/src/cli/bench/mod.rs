@@ -1,37 +1,37 @@
 //! `jobq bench`: what this machine does, measured on the daemon's own path. No short cut that a real job does not take.
 //!
 //! A bench is a file with its arguments, its report and its measuring. What they share:
-//! - `ground`: a directory that is gone afterwards, whatever happens; `machine`: what the figures were measured on.
-//! - `subject`: the handler and its payload; `guests`: the sandbox with that handler loaded.
-//! - `rig`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
-//! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `vitals`: what a process uses.
-//! - `observer`: when a handler's first instruction ran, and how many run at once.
+//! - `workspace`: a directory that is gone afterwards, whatever happens; `machine`: what the figures were measured on.
+//! - `workload`: the handler and its payload; `guests`: the sandbox with that handler loaded.
+//! - `bench_pool`: a fresh queue with the daemon's pool on it; `load`: clients that enqueue; `delivery`: each job done once?
+//! - `child`, `daemon`: another process, such as a daemon in a directory of its own; `usage`: what a process uses.
+//! - `instrumented`: when a handler's first instruction ran, and how many run at once.
 //! - `disk`: fsyncs per second, the yardstick; `figures`: medians and percentiles; `progress`: what is being measured.
 
-mod child;
+mod child_process;
 mod client;
-mod daemon;
+mod daemon_dir;
 mod delivery;
 mod disk;
 mod fairness;
-mod figures;
-mod ground;
 mod guests;
 mod held;
 mod idle;
+mod instrumented;
 mod latency;
 mod load;
 mod machine;
 mod memory;
-mod observer;
+mod pool;
+mod process_usage;
 mod progress;
-mod rig;
 mod scale;
 mod start;
-mod subject;
+mod statistics;
 mod throughput;
 mod types;
-mod vitals;
+mod workload;
+mod workspace;
 
 use super::context::Context;
 use super::exit::Code;
@@ -70,7 +70,7 @@ pub(super) enum Command {
     Types(types::Args),
     /// The other process of `latency`
     #[command(hide = true)]
-    Stranger(latency::StrangerArgs),
+    ForeignWriter(latency::ForeignWriterArgs),
 }
 
 pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
@@ -85,6 +85,6 @@ pub(super) fn run(command: Command, context: &Context) -> anyhow::Result<Code> {
         Command::Held(args) => held::run(&args, context),
         Command::Fairness(args) => fairness::run(&args, context),
         Command::Types(args) => types::run(&args, context),
-        Command::Stranger(args) => latency::run_stranger(&args, context),
+        Command::ForeignWriter(args) => latency::run_foreign_writer(&args, context),
     }
 }

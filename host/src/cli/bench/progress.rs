@@ -11,7 +11,7 @@ impl Progress {
     }
 
     /// Says what comes next.
-    pub(super) fn say(&mut self, what: &str) {
+    pub(super) fn show(&mut self, what: &str) {
         if let Some(line) = &mut self.0 {
             line.draw(what);
         }

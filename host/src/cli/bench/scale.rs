@@ -7,14 +7,14 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::delivery::Delivery;
-use super::figures::{median, rate};
-use super::ground::Place;
 use super::guests::Guests;
 use super::load::Load;
 use super::machine::Machine;
+use super::pool::{self, BenchPool, Durability};
 use super::progress::Progress;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::statistics::{median, rate};
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -54,7 +54,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value = "1", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ struct Report {
     /// The lowest of the ratios.
     worst_ratio: f64,
     delivered_once: bool,
-    settings: Settings,
+    settings: ScaleSettings,
     machine: Machine,
 }
 
@@ -78,7 +78,7 @@ struct Beside {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct ScaleSettings {
     jobs: usize,
     outstanding: usize,
     batch: usize,
@@ -88,43 +88,43 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let options = rig::options(&context.settings()?);
-    let (report, deliveries) = args.place.run(async |ground| measure(args, &options, &ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+    let options = pool::options(&context.settings()?);
+    let (report, deliveries) = args.workspace.run(async |workspace| measure(args, &options, &workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
-async fn measure(args: &Args, options: &WorkerOptions, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
-    let machine = Machine::look(ground);
-    let noop = Subject::noop(filler(100)?)?;
-    let guests = Guests::load(ground, &[&noop], options).await?;
+async fn measure(args: &Args, options: &WorkerOptions, workspace: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+    let machine = Machine::detect(workspace);
+    let noop = Workload::noop(filler(100)?)?;
+    let guests = Guests::load(workspace, &[&noop], options).await?;
     let (mut rates, mut deliveries) = (FILLERS.map(|_| Vec::new()), Vec::new());
     let mut progress = Progress::on_stderr();
     for run in 1..=args.runs.get() {
         for ((what, kind), rates) in FILLERS.iter().zip(&mut rates) {
-            progress.say(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
-            let rig = Rig::start_in(
-                filled(*kind, args, &noop, ground).await?,
+            progress.show(&format!("run {run}: {} jobs beside {}", args.load.jobs, what.replace('_', " ")));
+            let bench_pool = BenchPool::start_in(
+                filled(*kind, args, &noop, workspace).await?,
                 args.durability,
                 guests.handlers(),
                 options.clone(),
             )?;
-            let driven = args.load.drive(&rig, &noop).await?;
-            let remains = rig.stop().await;
-            deliveries.push(delivery(&remains.store, &noop, *kind, args).await?);
-            remains.store.close().await;
-            rates.push(rate(args.load.jobs.get() as u64, driven.total));
+            let result = args.load.drive(&bench_pool, &noop).await?;
+            let stopped = bench_pool.stop().await;
+            deliveries.push(delivery(&stopped.store, &noop, *kind, args).await?);
+            stopped.store.close().await;
+            rates.push(rate(args.load.jobs.get() as u64, result.total));
         }
     }
     Ok((report(args, options, rates, &deliveries, machine), deliveries))
 }
 
 /// A directory with a queue that is filled in this way.
-async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Subject, ground: &Path) -> anyhow::Result<TempDir> {
-    let home = rig::home(ground)?;
+async fn filled(kind: Option<FillerRows>, args: &Args, noop: &Workload, workspace: &Path) -> anyhow::Result<TempDir> {
+    let home = pool::home(workspace)?;
     if let Some(kind) = kind {
-        let (options, job_type) = (rig::store_options(home.path(), args.durability), noop.job_type.clone());
+        let (options, job_type) = (pool::store_options(home.path(), args.durability), noop.job_type.clone());
         let rows = args.rows.get();
         tokio::task::spawn_blocking(move || fill(&options, kind, &job_type, rows)).await??;
     }
@@ -151,7 +151,7 @@ fn report<const N: usize>(
         worst_ratio: beside.iter().map(|beside| beside.ratio).fold(f64::INFINITY, f64::min),
         beside,
         delivered_once: Delivery::all_once(deliveries),
-        settings: Settings {
+        settings: ScaleSettings {
             jobs: args.load.jobs.get(),
             outstanding: args.load.outstanding.get(),
             batch: args.load.batch.get(),
@@ -166,7 +166,7 @@ fn report<const N: usize>(
 /// Those that were finished before count as done; those that wait may be done or not, but never twice.
 async fn delivery(
     store: &SqliteStore,
-    noop: &Subject,
+    noop: &Workload,
     kind: Option<FillerRows>,
     args: &Args,
 ) -> anyhow::Result<Delivery> {
@@ -179,7 +179,7 @@ async fn delivery(
     Delivery::check_some(store, noop, all, done).await
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [Column::Whole("BESIDE"), Column::Whole("ROWS"), Column::Whole("JOBS/S"), Column::Whole("RATIO")];
     let row = |beside: &Beside| {
         [
@@ -189,13 +189,13 @@ fn people(report: &Report) -> String {
             format!("{:.2}", beside.ratio),
         ]
     };
-    let Settings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
+    let ScaleSettings { jobs, outstanding, batch, durability, concurrency, runs } = &report.settings;
     format!(
         "{}\n\n{jobs} jobs that do nothing, {outstanding} outstanding, {batch} an enqueue, durability {}, {concurrency} slots, medians of {runs}\n\
          {}\nevery job done exactly once: {}",
         output::table(columns, report.beside.iter().map(row)),
         durability.word(),
-        report.machine.people(),
+        report.machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

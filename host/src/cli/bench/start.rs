@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::daemon::{Home, Plugin, Started};
-use super::figures::median;
-use super::ground::Place;
+use super::daemon_dir::{DaemonDir, Plugin, Started};
 use super::machine::Machine;
 use super::progress::Progress;
-use super::subject::NOOP;
+use super::statistics::median;
+use super::workload::NOOP;
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -35,13 +35,13 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value = "3", value_parser = positive::<NonZeroUsize>)]
     runs: NonZeroUsize,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     starts: Vec<Starts>,
-    settings: Settings,
+    settings: StartSettings,
     machine: Machine,
 }
 
@@ -56,31 +56,31 @@ struct Starts {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct StartSettings {
     runs: usize,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let report = args.place.run(async |ground| {
-        let machine = Machine::look(&ground);
+    let report = args.workspace.run(async |workspace| {
+        let machine = Machine::detect(&workspace);
         let (mut starts, mut progress) = (Vec::new(), Progress::on_stderr());
         for plugins in &args.plugins {
-            progress.say(&format!("{} starts with {plugins} plugins, cold and cached", args.runs));
-            starts.push(measure(plugins.get(), args.runs.get(), &ground).await?);
+            progress.show(&format!("{} starts with {plugins} plugins, cold and cached", args.runs));
+            starts.push(measure(plugins.get(), args.runs.get(), &workspace).await?);
         }
-        Ok(Report { starts, settings: Settings { runs: args.runs.get() }, machine })
+        Ok(Report { starts, settings: StartSettings { runs: args.runs.get() }, machine })
     })?;
-    output::one(context.format(), &report, || people(&report))?;
+    output::one(context.format(), &report, || text(&report))?;
     Ok(Code::Ok)
 }
 
-async fn measure(plugins: usize, runs: usize, ground: &Path) -> anyhow::Result<Starts> {
+async fn measure(plugins: usize, runs: usize, workspace: &Path) -> anyhow::Result<Starts> {
     let copies: Vec<Plugin> = (0..plugins).map(|number| (format!("noop{number}"), copy(number))).collect();
-    let home = Home::make(ground, &format!("daemon-{plugins}"), &copies).await?;
+    let home = DaemonDir::create(workspace, &format!("daemon-{plugins}"), &copies).await?;
     let (mut cold, mut cached) = (Vec::new(), Vec::new());
     for run in 0..runs {
         if run > 0 {
-            home.forget()?;
+            home.clear_cache()?;
         }
         cold.push(start(&home).await?);
         cached.push(start(&home).await?);
@@ -97,7 +97,7 @@ async fn measure(plugins: usize, runs: usize, ground: &Path) -> anyhow::Result<S
     })
 }
 
-async fn start(home: &Home) -> anyhow::Result<Started> {
+async fn start(home: &DaemonDir) -> anyhow::Result<Started> {
     let (daemon, started) = home.start().await?;
     daemon.stop().await?;
     Ok(started)
@@ -115,7 +115,7 @@ fn copy(number: usize) -> Vec<u8> {
     wasm
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let columns = [
         Column::Whole("PLUGINS"),
         Column::Whole("COLD: READY"),
@@ -137,7 +137,7 @@ fn people(report: &Report) -> String {
         "{}\n\nfrom exec until the daemon is ready, and until every plugin serves; medians of {}\n{}",
         output::table(columns, report.starts.iter().map(row)),
         report.settings.runs,
-        report.machine.people(),
+        report.machine.text(),
     )
 }
 

@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::delivery::Delivery;
 use super::disk;
-use super::figures::{median, rate};
-use super::ground::Place;
 use super::guests::Guests;
-use super::load::{Driven, Load};
+use super::load::{Load, LoadResult};
 use super::machine::Machine;
+use super::pool::{self, BenchPool, Durability};
 use super::progress::Progress;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Named, Subject, SubjectArgs, filler};
+use super::statistics::{median, rate};
+use super::workload::{Workload, WorkloadArgs, WorkloadSummary, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output::{self, Column};
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    subject: SubjectArgs,
+    workload: WorkloadArgs,
     /// Attempts at once [default: as in the settings]
     #[arg(long, value_parser = positive::<NonZeroU32>)]
     concurrency: Option<NonZeroU32>,
@@ -55,14 +55,14 @@ pub(in crate::cli) struct Args {
     #[arg(long, conflicts_with_all = ["outstanding", "batch", "durability", "payload", "payload_bytes"])]
     all: bool,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 /// One combination.
 struct Case {
     load: Load,
     durability: Durability,
-    subject: Subject,
+    workload: Workload,
 }
 
 impl Case {
@@ -84,19 +84,19 @@ struct Report {
     commits_per_job: f64,
     fsyncs_per_s: f64,
     runs: Vec<Run>,
-    settings: Settings,
+    settings: ThroughputSettings,
     machine: Machine,
 }
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-struct Settings {
+struct ThroughputSettings {
     jobs: usize,
     outstanding: usize,
     batch: usize,
     durability: Durability,
     #[serde(flatten)]
-    subject: Named,
+    workload: WorkloadSummary,
     concurrency: u32,
 }
 
@@ -116,21 +116,21 @@ struct Run {
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let settings = context.settings()?;
-    let subject = args.subject.read(&settings)?;
-    let mut options = rig::options(&context.load_to_try(&subject.job_type)?);
+    let workload = args.workload.read(&settings)?;
+    let mut options = pool::options(&context.load_to_try(&workload.job_type)?);
     options.concurrency = args.concurrency.unwrap_or(options.concurrency);
-    let cases = cases(args, subject)?;
-    let reports = args.place.run(async |ground| {
-        let machine = Machine::look(&ground);
+    let cases = cases(args, workload)?;
+    let reports = args.workspace.run(async |workspace| {
+        let machine = Machine::detect(&workspace);
         let (mut reports, mut progress) = (Vec::new(), Progress::on_stderr());
         for case in &cases {
-            progress.say(&case.describe());
-            reports.push(measure(case, args.runs, &options, &ground, machine.clone()).await?);
+            progress.show(&case.describe());
+            reports.push(measure(case, args.runs, &options, &workspace, machine.clone()).await?);
         }
         Ok(reports)
     })?;
     match &reports[..] {
-        [report] if !args.all => output::one(context.format(), report, || people(report))?,
+        [report] if !args.all => output::one(context.format(), report, || text(report))?,
         reports => output::many(context.format(), reports, || table(reports))?,
     }
     Delivery::require(reports.into_iter().flat_map(|report| report.runs).flat_map(|run| run.deliveries))?;
@@ -138,21 +138,21 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code
 }
 
 /// What is to be measured.
-fn cases(args: &Args, subject: Subject) -> anyhow::Result<Vec<Case>> {
+fn cases(args: &Args, workload: Workload) -> anyhow::Result<Vec<Case>> {
     let Args { load, durability, all, .. } = args;
     if !all {
-        return Ok(vec![Case { load: *load, durability: *durability, subject }]);
+        return Ok(vec![Case { load: *load, durability: *durability, workload }]);
     }
     let mut cases = Vec::new();
-    let large = Subject { payload: filler(4096)?, ..subject.clone() };
+    let large = Workload { payload: filler(4096)?, ..workload.clone() };
     for durability in [Durability::Full, Durability::Normal] {
-        for (outstanding, batch, subject) in
-            [(1, 1, &subject), (16, 1, &subject), (256, 1, &subject), (16, 100, &subject), (256, 1, &large)]
+        for (outstanding, batch, workload) in
+            [(1, 1, &workload), (16, 1, &workload), (256, 1, &workload), (16, 100, &workload), (256, 1, &large)]
         {
             let few = if outstanding == 1 { 10 } else { 1 };
             let number = |number: usize| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
             let (jobs, outstanding, batch) = (number(load.jobs.get() / few), number(outstanding), number(batch));
-            cases.push(Case { load: Load { jobs, outstanding, batch }, durability, subject: subject.clone() });
+            cases.push(Case { load: Load { jobs, outstanding, batch }, durability, workload: workload.clone() });
         }
     }
     Ok(cases)
@@ -162,14 +162,14 @@ async fn measure(
     case: &Case,
     runs: NonZeroUsize,
     options: &WorkerOptions,
-    ground: &Path,
+    workspace: &Path,
     machine: Machine,
 ) -> anyhow::Result<Report> {
-    let guests = Guests::load(ground, &[&case.subject], options).await?;
-    guests.rehearse(&case.subject, options.rules.of(case.subject.job_type.as_str())).await?;
+    let guests = Guests::load(workspace, &[&case.workload], options).await?;
+    guests.check_once(&case.workload, options.job_types.of(case.workload.job_type.as_str())).await?;
     let mut done = Vec::new();
     for _ in 0..runs.get() {
-        done.push(round(case, &guests, options, ground).await?);
+        done.push(round(case, &guests, options, workspace).await?);
     }
     let of = |figure: fn(&Run) -> f64| median(done.iter().map(figure));
     Ok(Report {
@@ -182,26 +182,26 @@ async fn measure(
         commits_per_job: of(|run| run.commits_per_job),
         fsyncs_per_s: of(|run| run.fsyncs_per_s),
         runs: done,
-        settings: Settings {
+        settings: ThroughputSettings {
             jobs: case.load.jobs.get(),
             outstanding: case.load.outstanding.get(),
             batch: case.load.batch.get(),
             durability: case.durability,
-            subject: case.subject.named(),
+            workload: case.workload.summary(),
             concurrency: options.concurrency.get(),
         },
         machine,
     })
 }
 
-async fn round(case: &Case, guests: &Guests, options: &WorkerOptions, ground: &Path) -> anyhow::Result<Run> {
-    let Case { load, subject, .. } = case;
+async fn round(case: &Case, guests: &Guests, options: &WorkerOptions, workspace: &Path) -> anyhow::Result<Run> {
+    let Case { load, workload, .. } = case;
     let jobs = load.jobs.get() as u64;
-    let fsyncs_per_s = disk::syncs_per_second(ground).await?;
-    let native = NativeHandlers::new().on(subject.job_type.as_str(), |_| async { Ok(String::new()) });
-    let (store, store_delivery) = through_a_queue(case, Arc::new(native), options, ground).await?;
-    let sandbox_floor_per_s = guests.floor(subject, options.rules.of(subject.job_type.as_str()), jobs).await?;
-    let (whole, delivery) = through_a_queue(case, guests.handlers(), options, ground).await?;
+    let fsyncs_per_s = disk::syncs_per_second(workspace).await?;
+    let native = NativeHandlers::new().on(workload.job_type.as_str(), |_| async { Ok(String::new()) });
+    let (store, store_delivery) = through_a_queue(case, Arc::new(native), options, workspace).await?;
+    let sandbox_floor_per_s = guests.floor(workload, options.job_types.of(workload.job_type.as_str()), jobs).await?;
+    let (whole, delivery) = through_a_queue(case, guests.handlers(), options, workspace).await?;
     let (jobs_per_s, store_floor_per_s) = (rate(jobs, whole.total), rate(jobs, store.total));
     Ok(Run {
         jobs_per_s,
@@ -219,17 +219,17 @@ async fn through_a_queue(
     case: &Case,
     handlers: Arc<dyn Handlers>,
     options: &WorkerOptions,
-    ground: &Path,
-) -> anyhow::Result<(Driven, Delivery)> {
-    let rig = Rig::start(ground, case.durability, handlers, options.clone())?;
-    let driven = case.load.drive(&rig, &case.subject).await?;
-    let remains = rig.stop().await;
-    let delivery = Delivery::check(&remains.store, &case.subject, case.load.jobs.get()).await?;
-    remains.store.close().await;
-    Ok((driven, delivery))
+    workspace: &Path,
+) -> anyhow::Result<(LoadResult, Delivery)> {
+    let bench_pool = BenchPool::start(workspace, case.durability, handlers, options.clone())?;
+    let result = case.load.drive(&bench_pool, &case.workload).await?;
+    let stopped = bench_pool.stop().await;
+    let delivery = Delivery::check(&stopped.store, &case.workload, case.load.jobs.get()).await?;
+    stopped.store.close().await;
+    Ok((result, delivery))
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let Report { settings, machine, .. } = report;
     let runs = if report.runs.len() > 1 { format!(", medians of {}", report.runs.len()) } else { String::new() };
     format!(
@@ -248,13 +248,13 @@ fn people(report: &Report) -> String {
         report.fsyncs_per_s,
         report.commits_per_job,
         settings.jobs,
-        settings.subject.plugin,
-        settings.subject.payload_bytes,
+        settings.workload.plugin,
+        settings.workload.payload_bytes,
         settings.outstanding,
         settings.batch,
         settings.durability.word(),
         settings.concurrency,
-        machine.people(),
+        machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }
@@ -278,7 +278,7 @@ fn table(reports: &[Report]) -> String {
             report.settings.durability.word().to_owned(),
             report.settings.outstanding.to_string(),
             report.settings.batch.to_string(),
-            report.settings.subject.payload_bytes.to_string(),
+            report.settings.workload.payload_bytes.to_string(),
             format!("{:.0}", report.jobs_per_s),
             format!("{:.0}", report.store_floor_per_s),
             format!("{:.0}", report.sandbox_floor_per_s),
@@ -288,6 +288,6 @@ fn table(reports: &[Report]) -> String {
             if report.delivered_once { "yes" } else { "NO" }.to_owned(),
         ]
     };
-    let machine = reports.first().map_or_else(String::new, |report| report.machine.people());
+    let machine = reports.first().map_or_else(String::new, |report| report.machine.text());
     format!("{}\n\n{machine}", output::table(columns, reports.iter().map(row)))
 }

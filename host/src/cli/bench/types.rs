@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::delivery::Delivery;
-use super::figures::rate;
-use super::ground::Place;
 use super::load::Load;
 use super::machine::Machine;
+use super::pool::{self, BenchPool, Durability};
 use super::progress::Progress;
-use super::rig::{self, Durability, Rig};
-use super::subject::{Subject, filler};
+use super::statistics::rate;
+use super::workload::{Workload, filler};
+use super::workspace::WorkspaceArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::Code;
 use crate::cli::output;
@@ -62,22 +62,22 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "full")]
     durability: Durability,
     #[command(flatten)]
-    place: Place,
+    workspace: WorkspaceArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     /// What the naps take if no slot is ever free.
     ideal_s: f64,
-    alone: Side,
-    beside_a_short_type: Side,
+    alone: Measurement,
+    beside_a_short_type: Measurement,
     delivered_once: bool,
-    settings: Settings,
+    settings: TypesSettings,
     machine: Machine,
 }
 
 #[derive(Debug, Serialize)]
-struct Side {
+struct Measurement {
     naps_s: f64,
     /// Of the ideal: 1 is best, and more is worse.
     naps_ratio: f64,
@@ -85,7 +85,7 @@ struct Side {
 }
 
 #[derive(Debug, Serialize)]
-struct Settings {
+struct TypesSettings {
     naps: usize,
     nap_ms: u128,
     jobs: usize,
@@ -95,48 +95,48 @@ struct Settings {
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
-    let mut options = rig::options(&context.settings()?);
+    let mut options = pool::options(&context.settings()?);
     options.concurrency = args.concurrency;
     options.poll_interval = args.poll_interval.unwrap_or(options.poll_interval).max(Duration::from_millis(1));
     options.max_poll_interval = options.max_poll_interval.max(options.poll_interval);
     let naps = u32::try_from(args.naps.get().div_ceil(args.concurrency.get() as usize)).unwrap_or(u32::MAX);
     let bench =
-        Bench { args, options, nap: subject("nap")?, noop: subject("noop")?, ideal: args.nap.saturating_mul(naps) };
-    let (report, deliveries) = args.place.run(async |ground| bench.measure(&ground).await)?;
-    output::one(context.format(), &report, || people(&report))?;
+        Bench { args, options, nap: workload("nap")?, noop: workload("noop")?, ideal: args.nap.saturating_mul(naps) };
+    let (report, deliveries) = args.workspace.run(async |workspace| bench.measure(&workspace).await)?;
+    output::one(context.format(), &report, || text(&report))?;
     Delivery::require(deliveries)?;
     Ok(Code::Ok)
 }
 
 /// A type whose handler is a function.
-fn subject(name: &str) -> anyhow::Result<Subject> {
-    Ok(Subject { job_type: JobType::parse(name)?, wasm: Vec::new(), payload: filler(2)? })
+fn workload(name: &str) -> anyhow::Result<Workload> {
+    Ok(Workload { job_type: JobType::parse(name)?, wasm: Vec::new(), payload: filler(2)? })
 }
 
 struct Bench<'a> {
     args: &'a Args,
     options: WorkerOptions,
-    nap: Subject,
-    noop: Subject,
+    nap: Workload,
+    noop: Workload,
     ideal: Duration,
 }
 
 impl Bench<'_> {
-    async fn measure(&self, ground: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
-        let machine = Machine::look(ground);
+    async fn measure(&self, workspace: &Path) -> anyhow::Result<(Report, Vec<Delivery>)> {
+        let machine = Machine::detect(workspace);
         let mut progress = Progress::on_stderr();
-        progress.say("alone");
-        let (alone, mut deliveries) = self.side(None, ground).await?;
-        progress.say("beside a short type");
-        let short = subject("short")?;
-        let (beside_a_short_type, delivered) = self.side(Some(&short), ground).await?;
+        progress.show("alone");
+        let (alone, mut deliveries) = self.measure_one(None, workspace).await?;
+        progress.show("beside a short type");
+        let short = workload("short")?;
+        let (beside_a_short_type, delivered) = self.measure_one(Some(&short), workspace).await?;
         deliveries.extend(delivered);
         let report = Report {
             ideal_s: self.ideal.as_secs_f64(),
             alone,
             beside_a_short_type,
             delivered_once: Delivery::all_once(&deliveries),
-            settings: Settings {
+            settings: TypesSettings {
                 naps: self.args.naps.get(),
                 nap_ms: self.args.nap.as_millis(),
                 jobs: self.args.jobs.get(),
@@ -149,7 +149,11 @@ impl Bench<'_> {
         Ok((report, deliveries))
     }
 
-    async fn side(&self, short: Option<&Subject>, ground: &Path) -> anyhow::Result<(Side, Vec<Delivery>)> {
+    async fn measure_one(
+        &self,
+        short: Option<&Workload>,
+        workspace: &Path,
+    ) -> anyhow::Result<(Measurement, Vec<Delivery>)> {
         let nap = self.args.nap;
         let mut handlers = NativeHandlers::new()
             .on("nap", move |_| async move {
@@ -160,50 +164,55 @@ impl Bench<'_> {
         if let Some(short) = short {
             handlers = handlers.on(short.job_type.as_str(), |_| async { Ok(String::new()) });
         }
-        let rig = Rig::start(ground, self.args.durability, Arc::new(handlers), self.options.clone())?;
+        let bench_pool = BenchPool::start(workspace, self.args.durability, Arc::new(handlers), self.options.clone())?;
         if let Some(short) = short {
-            self.told(&rig, short, SHORT).await?;
+            self.time_enqueued_here(&bench_pool, short, SHORT).await?;
         }
-        let naps = self.told(&rig, &self.nap, self.args.naps.get()).await?;
-        let jobs = self.untold(&rig).await?;
-        let side = Side {
+        let naps = self.time_enqueued_here(&bench_pool, &self.nap, self.args.naps.get()).await?;
+        let jobs = self.time_enqueued_elsewhere(&bench_pool).await?;
+        let side = Measurement {
             naps_s: naps.as_secs_f64(),
             naps_ratio: naps.as_secs_f64() / self.ideal.as_secs_f64().max(f64::MIN_POSITIVE),
             jobs_per_s: rate(self.args.jobs.get() as u64, jobs),
         };
-        let remains = rig.stop().await;
+        let stopped = bench_pool.stop().await;
         let mut deliveries = Vec::new();
-        for (subject, jobs) in [(&self.nap, self.args.naps), (&self.noop, self.args.jobs)] {
-            deliveries.push(Delivery::check(&remains.store, subject, jobs.get()).await?);
+        for (workload, jobs) in [(&self.nap, self.args.naps), (&self.noop, self.args.jobs)] {
+            deliveries.push(Delivery::check(&stopped.store, workload, jobs.get()).await?);
         }
-        remains.store.close().await;
+        stopped.store.close().await;
         Ok((side, deliveries))
     }
 
     /// How long jobs take that are enqueued at once by the process of the pool.
-    async fn told(&self, rig: &Rig, subject: &Subject, jobs: usize) -> anyhow::Result<Duration> {
-        let (ended, started) = (rig.pool.recorded(), Instant::now());
-        rig.store.enqueue((0..jobs).map(|_| subject.job()).collect()).await?;
-        rig.pool.waker().wake();
-        rig.await_ends(ended + jobs as u64).await?;
+    async fn time_enqueued_here(
+        &self,
+        bench_pool: &BenchPool,
+        workload: &Workload,
+        jobs: usize,
+    ) -> anyhow::Result<Duration> {
+        let (ended, started) = (bench_pool.pool.recorded(), Instant::now());
+        bench_pool.store.enqueue((0..jobs).map(|_| workload.job()).collect()).await?;
+        bench_pool.pool.waker().wake();
+        bench_pool.await_ends(ended + jobs as u64).await?;
         Ok(started.elapsed())
     }
 
     /// How long the jobs that do nothing take when another connection adds them.
-    async fn untold(&self, rig: &Rig) -> anyhow::Result<Duration> {
-        let stranger = Arc::new(rig::open(rig.home(), self.args.durability)?);
+    async fn time_enqueued_elsewhere(&self, bench_pool: &BenchPool) -> anyhow::Result<Duration> {
+        let foreign = Arc::new(pool::open(bench_pool.home(), self.args.durability)?);
         let batch = NonZeroUsize::new(BATCH).unwrap_or(NonZeroUsize::MIN);
         let load = Load { jobs: self.args.jobs, outstanding: NonZeroUsize::MIN, batch };
-        let (ended, started) = (rig.pool.recorded(), Instant::now());
-        load.enqueue(&stranger, None, &self.noop).await?;
-        rig.await_ends(ended + self.args.jobs.get() as u64).await?;
+        let (ended, started) = (bench_pool.pool.recorded(), Instant::now());
+        load.enqueue(&foreign, None, &self.noop).await?;
+        bench_pool.await_ends(ended + self.args.jobs.get() as u64).await?;
         let took = started.elapsed();
-        stranger.close().await;
+        foreign.close().await;
         Ok(took)
     }
 }
 
-fn people(report: &Report) -> String {
+fn text(report: &Report) -> String {
     let Report { ideal_s, alone, beside_a_short_type: beside, settings, machine, .. } = report;
     format!(
         "{:>8.2} s for the naps alone, {:>8.2} s beside a short type; ideal is {ideal_s:.2} s\n\
@@ -221,7 +230,7 @@ fn people(report: &Report) -> String {
         settings.concurrency,
         settings.poll_interval_ms,
         settings.durability.word(),
-        machine.people(),
+        machine.text(),
         if report.delivered_once { "yes" } else { "NO" },
     )
 }

@@ -1,9 +1,9 @@
 //! `jobq demo`: a daemon with the plugins that ship, twenty jobs of every fate, and what became of them.
 //!
-//! `cast` says which jobs there are and how each must end, `stage` makes the directory, `table` tells what happened.
+//! `cast` says which jobs there are and how each must end, `project` makes the directory, `table` tells what happened.
 
-mod cast;
-mod stage;
+mod jobs;
+mod project;
 mod table;
 
 use std::io::{IsTerminal, Write};
@@ -21,18 +21,18 @@ use crate::queue::{self, Id, Job, OpenMode, QueueOptions, Status, Store, summary
 use crate::sandbox::{self, Sandbox};
 use crate::worker::{PluginHandlers, Pool, Setup};
 
-use cast::Role;
-use stage::Stage;
+use jobs::DemoJob;
+use project::DemoProject;
 
 /// How long the jobs may take, all together.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Examples for `--help`.
 pub(super) const HELP: &str = "\
-It needs no settings and touches nothing but its own directory. Exit code 1 says that a job did not end as planned.
+It needs no settings and touches nothing but its own directory. Exit code 1 says that a job did not end as expected.
 
 Examples:
   jobq demo";
@@ -41,28 +41,28 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, _: &Context) -> anyhow::Result<Code> {
-    let stage = Stage::build().context("cannot make a directory for the demo")?;
-    talk(format!("A fresh directory: {}", stage.dir().display()));
+    let project = DemoProject::build().context("cannot make a directory for the demo")?;
+    talk(format!("A fresh directory: {}", project.dir().display()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ends = runtime.block_on(play(&stage))?;
-    let surprises = ends.iter().filter(|end| !end.role.is_as_planned(&end.job)).count();
-    stage.say_what_to_try();
-    if surprises > 0 {
-        let message = format!("{surprises} of {} jobs did not end as planned, see the last column", ends.len());
+    let finished = runtime.block_on(run_jobs(&project))?;
+    let unexpected = finished.iter().filter(|end| !end.demo_job.ended_as_expected(&end.job)).count();
+    project.print_next_steps();
+    if unexpected > 0 {
+        let message = format!("{unexpected} of {} jobs did not end as expected, see the last column", finished.len());
         return Err(Failure::new(Code::Unexpected, message).into());
     }
     Ok(Code::Ok)
 }
 
-/// A role and what became of it.
-struct End {
-    role: Role,
+/// A demo_job and what became of it.
+struct FinishedJob {
+    demo_job: DemoJob,
     job: Job,
     attempts: Vec<crate::queue::AttemptRecord>,
 }
 
-async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
-    let settings = stage.settings()?;
+async fn run_jobs(project: &DemoProject) -> anyhow::Result<Vec<FinishedJob>> {
+    let settings = project.settings()?;
     let store = queue::open(QueueOptions::new(&settings.queue.database), OpenMode::Create)?;
     let options =
         sandbox::SandboxOptions { slots: settings.worker.concurrency.get(), max_memory: settings.max_memory() };
@@ -72,31 +72,31 @@ async fn play(stage: &Stage) -> anyhow::Result<Vec<End>> {
     let pool = Pool::start(Setup { store: store.clone(), handlers, options: settings.worker });
     talk("The daemon is ready; its plugins are compiled while their jobs wait.\n");
 
-    let mut roles = Vec::new();
-    for role in cast::all()? {
-        let answers = store.enqueue(vec![role.job.clone()]).await?;
+    let mut demo_jobs = Vec::new();
+    for demo_job in jobs::all()? {
+        let answers = store.enqueue(vec![demo_job.job.clone()]).await?;
         let id = answers.first().context("the store did not answer")?.id().clone();
-        if role.status == Status::Cancelled {
+        if demo_job.status == Status::Cancelled {
             store.cancel(&id).await?;
         }
-        roles.push((id, role));
+        demo_jobs.push((id, demo_job));
     }
     pool.waker().wake();
-    watch(&*store, &roles).await?;
+    watch(&*store, &demo_jobs).await?;
     pool.stop(CancellationToken::new()).await;
 
-    let mut ends = Vec::new();
-    for (id, role) in roles {
+    let mut finished = Vec::new();
+    for (id, demo_job) in demo_jobs {
         let job = store.find(&id).await?.context("a job has vanished")?;
-        ends.push(End { role, job, attempts: store.attempts(&id).await? });
+        finished.push(FinishedJob { demo_job, job, attempts: store.attempts(&id).await? });
     }
-    output::print(&format!("{}\n\n{}", table::of(&ends), summary(&store.counts().await?)))?;
+    output::print(&format!("{}\n\n{}", table::of(&finished), summary(&store.counts().await?)))?;
     store.close().await;
-    Ok(ends)
+    Ok(finished)
 }
 
 /// Shows how far the jobs are until all have ended.
-async fn watch(store: &dyn Store, roles: &[(Id, Role)]) -> anyhow::Result<()> {
+async fn watch(store: &dyn Store, demo_jobs: &[(Id, DemoJob)]) -> anyhow::Result<()> {
     let terminal = std::io::stderr().is_terminal();
     let started = Instant::now();
     let mut last = String::new();
@@ -112,10 +112,10 @@ async fn watch(store: &dyn Store, roles: &[(Id, Role)]) -> anyhow::Result<()> {
             last = line;
         }
         let ended: u64 = counts.iter().filter(|(status, _)| status.is_terminal()).map(|(_, count)| count).sum();
-        if ended >= roles.len() as u64 || started.elapsed() > PATIENCE {
+        if ended >= demo_jobs.len() as u64 || started.elapsed() > TIMEOUT {
             talk(if terminal { "\n" } else { "" });
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

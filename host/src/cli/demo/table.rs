@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use comfy_table::Cell;
 
-use super::End;
+use super::FinishedJob;
 use crate::cli::output::{self, Column, cell};
 use crate::cli::terminal;
 
 /// One row a job.
-pub(super) fn of(ends: &[End]) -> String {
+pub(super) fn of(finished: &[FinishedJob]) -> String {
     let columns = [
         Column::Cut("JOB"),
         Column::Spare("TYPE"),
@@ -19,18 +19,18 @@ pub(super) fn of(ends: &[End]) -> String {
         Column::Spare("FUEL"),
         Column::Spare("MEMORY"),
         Column::Spare("WHY"),
-        Column::Whole("PLAN"),
+        Column::Whole("RESULT"),
     ];
-    output::table(columns, ends.iter().map(row))
+    output::table(columns, finished.iter().map(row))
 }
 
-fn row(end: &End) -> [Cell; 9] {
+fn row(end: &FinishedJob) -> [Cell; 9] {
     let outcomes: Vec<&str> = end.attempts.iter().map(|attempt| attempt.outcome.as_str()).collect();
     let time: Duration = end.attempts.iter().map(|attempt| attempt.duration).sum();
     let fuel = end.attempts.iter().filter_map(|attempt| attempt.fuel).sum::<u64>();
     let memory = end.attempts.iter().filter_map(|attempt| attempt.peak_memory).max().unwrap_or(0);
     [
-        Cell::new(end.role.about),
+        Cell::new(end.demo_job.about),
         Cell::new(&end.job.job_type),
         Cell::new(end.job.status).fg(terminal::of_status(end.job.status)),
         Cell::new(cell(&outcomes.join(", "), 30)),
@@ -38,7 +38,7 @@ fn row(end: &End) -> [Cell; 9] {
         Cell::new(thousands(fuel)),
         Cell::new(bytesize::ByteSize::b(memory)),
         Cell::new(cell(end.job.error.as_deref().unwrap_or(""), 40)),
-        Cell::new(if end.role.is_as_planned(&end.job) { "as planned" } else { "SURPRISE" }),
+        Cell::new(if end.demo_job.ended_as_expected(&end.job) { "as expected" } else { "UNEXPECTED" }),
     ]
 }
 

@@ -15,7 +15,7 @@ use crate::cli::render;
 use crate::plugins::Version;
 use crate::queue::{Due, Id, JobType, NewJob, Next, Outcome, Payload, Timestamp};
 use crate::sandbox::{self, Call, FollowUp, FollowUpError, FollowUps, Limits, Line, Report, Sandbox, Source, Tap};
-use crate::worker::{Rule, Rules, Verdict, decide};
+use crate::worker::{JobTypeOptions, JobTypes, Verdict, decide};
 
 /// How often a running guest is listened to.
 const LISTEN: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ pub(super) struct Setup<'a> {
     pub(super) sandbox: &'a Sandbox,
     pub(super) version: &'a Version,
     pub(super) job_type: &'a JobType,
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<JobTypes>,
     pub(super) limits: Limits,
     /// Attempts a job has, unless the settings of the type are to say.
     pub(super) max_attempts: Option<u32>,
@@ -93,7 +93,7 @@ impl Setup<'_> {
         self.max_attempts.unwrap_or(self.rule().policy.max_attempts)
     }
 
-    fn rule(&self) -> &Rule {
+    fn rule(&self) -> &JobTypeOptions {
         self.rules.of(self.job_type.as_str())
     }
 
@@ -348,7 +348,7 @@ const fn source(source: Source) -> &'static str {
 
 /// Takes follow-ups by the rules of the daemon and keeps them.
 struct Collected {
-    rules: Arc<Rules>,
+    rules: Arc<JobTypes>,
     jobs: Mutex<Vec<NewJob>>,
 }
 

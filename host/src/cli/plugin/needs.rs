@@ -29,7 +29,7 @@ pub(in crate::cli) struct Need {
 
 /// Everything a plugin of `job_type` imports, in its own order.
 pub(in crate::cli) fn needs(plugin: &Plugin, job_type: &str, settings: &Settings) -> Vec<Need> {
-    let grants = &settings.worker.rules.of(job_type).grants;
+    let grants = &settings.worker.job_types.of(job_type).grants;
     let need = |Interface { name, functions }| {
         let access = match bare(&name) {
             "wasi:cli/environment" => {

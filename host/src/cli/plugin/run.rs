@@ -67,7 +67,7 @@ enum Work {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
     let subject = Subject::of(&args.subject, context)?.with_secrets(context)?;
-    let work = read(args.payload.as_deref().unwrap_or("{}"), subject.settings.worker.rules.max_payload)?;
+    let work = read(args.payload.as_deref().unwrap_or("{}"), subject.settings.worker.job_types.max_payload)?;
     let sandbox = subject.sandbox()?;
     let version = subject.load(&sandbox, &subject.cache()).map_err(|error| subject.unloadable(&error))?;
     let limits = subject.rule.limits.clone();
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Code> {
         sandbox: &sandbox,
         version: &version,
         job_type: &subject.job_type,
-        rules: Arc::new(subject.settings.worker.rules.clone()),
+        rules: Arc::new(subject.settings.worker.job_types.clone()),
         limits: Limits { timeout: args.timeout.unwrap_or(limits.timeout), ..limits },
         max_attempts: args.max_attempts,
     };

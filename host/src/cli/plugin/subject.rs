@@ -11,7 +11,7 @@ use crate::config::{Settings, suggest};
 use crate::plugins::{Cache, LoadFileError, Version, load_file, stem};
 use crate::queue::JobType;
 use crate::sandbox::{self, EngineError, Metering, Sandbox};
-use crate::worker::Rule;
+use crate::worker::JobTypeOptions;
 
 /// Which file, as which type.
 #[derive(Debug, clap::Args)]
@@ -28,21 +28,21 @@ pub(super) struct Subject {
     pub(super) file: PathBuf,
     pub(super) job_type: JobType,
     pub(super) settings: Settings,
-    pub(super) rule: Arc<Rule>,
+    pub(super) rule: Arc<JobTypeOptions>,
 }
 
 impl Subject {
     pub(super) fn of(args: &Which, context: &Context) -> anyhow::Result<Self> {
         let settings = context.settings()?;
         let job_type = job_type(args, &settings)?;
-        let rule = Arc::clone(settings.worker.rules.of(job_type.as_str()));
+        let rule = Arc::clone(settings.worker.job_types.of(job_type.as_str()));
         Ok(Self { file: args.file.clone(), job_type, settings, rule })
     }
 
     /// With the secrets of its type: what a guest is run on.
     pub(super) fn with_secrets(self, context: &Context) -> anyhow::Result<Self> {
         let settings = context.load_to_try(&self.job_type)?;
-        let rule = Arc::clone(settings.worker.rules.of(self.job_type.as_str()));
+        let rule = Arc::clone(settings.worker.job_types.of(self.job_type.as_str()));
         Ok(Self { settings, rule, ..self })
     }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::ahead::Ahead;
+use super::prefetch::Prefetch;
 use crate::queue::{Claim, Claimed, Claims, JobType, Lease, Want, WorkerName};
 
 /// A job that was claimed ahead and has not started by then is given back, so that another daemon may run it.
@@ -55,7 +55,7 @@ pub(in crate::worker) enum Action {
     /// Ask the store, and report [`Event::Claimed`].
     Claim(u64, Claim),
     /// Leave the claim with the store for jobs that this process adds, and report [`Event::Claimed`] if it is taken.
-    StandBy(u64, Claim),
+    Park(u64, Claim),
     /// Take back the claim that stands by, and report [`Event::Withdrawn`] if that was not too late.
     Withdraw(u64),
     /// Start a claimed job, and report [`Event::Ended`] or [`Event::NotStarted`].
@@ -69,17 +69,17 @@ pub(in crate::worker) enum Action {
 enum Pending {
     None,
     Asked { number: u64, claim: Claim, changes: u64 },
-    StandingBy { number: u64, claim: Claim, changes: u64 },
+    Parked { number: u64, claim: Claim, changes: u64 },
     Withdrawing { number: u64, claim: Claim, changes: u64 },
 }
 
 /// What the last claim showed of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Knowledge {
+enum Backlog {
     /// There may be due jobs.
-    MayHave,
+    MayHaveDue,
     /// All due jobs were taken; the next comes due no earlier, unless the queue changes.
-    NothingBefore(Instant),
+    NoneDueBefore(Instant),
 }
 
 /// One type: its jobs in slots, its jobs that wait for one, and what is known of the rest.
@@ -89,7 +89,7 @@ struct TypeState {
     limit: usize,
     running: usize,
     ready: VecDeque<Ready>,
-    knowledge: Knowledge,
+    backlog: Backlog,
 }
 
 impl TypeState {
@@ -113,7 +113,7 @@ pub(in crate::worker) struct Dispatch {
     worker: WorkerName,
     capacity: Capacity,
     types: BTreeMap<JobType, TypeState>,
-    ahead: Ahead,
+    ahead: Prefetch,
     running: usize,
     ready: usize,
     pending: Pending,
@@ -124,7 +124,7 @@ pub(in crate::worker) struct Dispatch {
     /// Counts changes of the queue, to tell one that came while a claim was out.
     changes: u64,
     /// When to look although nothing has happened.
-    next_look: Instant,
+    next_poll: Instant,
     pause: Duration,
     /// After a claim that failed: no other one before this.
     retry_at: Option<Instant>,
@@ -140,14 +140,14 @@ impl Dispatch {
             pause: capacity.poll.0,
             capacity: Capacity { types: BTreeMap::new(), ..capacity.clone() },
             types: BTreeMap::new(),
-            ahead: Ahead::new(cores),
+            ahead: Prefetch::new(cores),
             running: 0,
             ready: 0,
             pending: Pending::None,
             claims: 0,
             places: 0,
             changes: 0,
-            next_look: now,
+            next_poll: now,
             retry_at: None,
             retry_pause: RETRY_CLAIM.0,
             is_stopping: false,
@@ -178,7 +178,7 @@ impl Dispatch {
             self.wind_down(actions);
             return;
         }
-        if now >= self.next_look {
+        if now >= self.next_poll {
             self.look(now);
         }
         self.start_ready(actions);
@@ -192,12 +192,12 @@ impl Dispatch {
             return None;
         }
         let overdue = self.types.values().filter_map(|state| Some(state.ready.front()?.since + PATIENCE));
-        let due = self.types.values().filter_map(|state| match state.knowledge {
-            Knowledge::NothingBefore(instant) if state.limit > 0 && instant > now => Some(instant),
+        let due = self.types.values().filter_map(|state| match state.backlog {
+            Backlog::NoneDueBefore(instant) if state.limit > 0 && instant > now => Some(instant),
             _ => None,
         });
         let retry = self.retry_at.into_iter();
-        overdue.chain(due).chain(retry).chain([self.next_look]).min()
+        overdue.chain(due).chain(retry).chain([self.next_poll]).min()
     }
 
     /// After a stop: whether nothing is out that could still bring jobs.
@@ -208,7 +208,7 @@ impl Dispatch {
     fn claimed(&mut self, number: u64, answer: Option<Claims>, now: Instant) {
         let (claim, changes) = match std::mem::replace(&mut self.pending, Pending::None) {
             Pending::Asked { number: asked, claim, changes }
-            | Pending::StandingBy { number: asked, claim, changes }
+            | Pending::Parked { number: asked, claim, changes }
             | Pending::Withdrawing { number: asked, claim, changes }
                 if asked == number =>
             {
@@ -240,7 +240,7 @@ impl Dispatch {
         let (shortest, longest) = self.capacity.poll;
         if !claims.jobs.is_empty() {
             self.pause = shortest;
-            self.next_look = self.next_look.min(now + shortest);
+            self.next_poll = self.next_poll.min(now + shortest);
         }
         if !is_current {
             return;
@@ -251,8 +251,8 @@ impl Dispatch {
         for want in &claim.wants {
             let taken = claims.jobs.iter().filter(|job| job.job_type == want.job_type).count();
             let is_cut_short = taken >= want.slots + want.ahead || (are_slots_used_up && taken >= want.ahead);
-            let knowledge = if is_cut_short { Knowledge::MayHave } else { Knowledge::NothingBefore(next_due) };
-            self.state(&want.job_type).knowledge = knowledge;
+            let backlog = if is_cut_short { Backlog::MayHaveDue } else { Backlog::NoneDueBefore(next_due) };
+            self.state(&want.job_type).backlog = backlog;
         }
     }
 
@@ -270,14 +270,14 @@ impl Dispatch {
 
     fn changed(&mut self) {
         self.changes += 1;
-        self.types.values_mut().for_each(|state| state.knowledge = Knowledge::MayHave);
+        self.types.values_mut().for_each(|state| state.backlog = Backlog::MayHaveDue);
     }
 
     /// The net under all notices of changes; its pauses double while nothing is claimed.
     fn look(&mut self, now: Instant) {
         let (shortest, longest) = self.capacity.poll;
         self.changed();
-        self.next_look = now + self.pause;
+        self.next_poll = now + self.pause;
         self.pause = (self.pause * 2).clamp(shortest, longest.max(shortest));
     }
 
@@ -296,7 +296,7 @@ impl Dispatch {
             limit: 0,
             running: 0,
             ready: VecDeque::new(),
-            knowledge: Knowledge::MayHave,
+            backlog: Backlog::MayHaveDue,
         })
     }
 
@@ -329,8 +329,8 @@ impl Dispatch {
                 leases.push(ready.job.lease);
             }
             if leases.len() > first {
-                self.ahead.found_no_slot(job_type);
-                state.knowledge = Knowledge::MayHave;
+                self.ahead.no_slot_in_time(job_type);
+                state.backlog = Backlog::MayHaveDue;
             }
         }
         self.ready -= leases.len();
@@ -349,13 +349,13 @@ impl Dispatch {
             return;
         }
         self.retry_at = None;
-        let promising = |state: &TypeState| match state.knowledge {
-            Knowledge::MayHave => true,
-            Knowledge::NothingBefore(instant) => now >= instant,
+        let promising = |state: &TypeState| match state.backlog {
+            Backlog::MayHaveDue => true,
+            Backlog::NoneDueBefore(instant) => now >= instant,
         };
         if let Some(claim) = self.wanted(promising) {
             match std::mem::replace(&mut self.pending, Pending::None) {
-                Pending::StandingBy { number, claim, changes } => {
+                Pending::Parked { number, claim, changes } => {
                     self.pending = Pending::Withdrawing { number, claim, changes };
                     actions.push(Action::Withdraw(number));
                 }
@@ -370,8 +370,8 @@ impl Dispatch {
             && let Some(claim) = self.wanted(|_| true)
         {
             let number = self.number();
-            self.pending = Pending::StandingBy { number, claim: claim.clone(), changes: self.changes };
-            actions.push(Action::StandBy(number, claim));
+            self.pending = Pending::Parked { number, claim: claim.clone(), changes: self.changes };
+            actions.push(Action::Park(number, claim));
         }
     }
 
@@ -417,7 +417,7 @@ impl Dispatch {
             actions.push(Action::Release(leases));
         }
         match std::mem::replace(&mut self.pending, Pending::None) {
-            Pending::StandingBy { number, claim, changes } => {
+            Pending::Parked { number, claim, changes } => {
                 self.pending = Pending::Withdrawing { number, claim, changes };
                 actions.push(Action::Withdraw(number));
             }
@@ -502,14 +502,14 @@ mod tests {
             let (number, _) = pool.claims();
             assert_eq!(started(&pool.answer(number, "short", 1)), 1);
             pool.end("short", Duration::from_micros(50));
-            while !matches!(pool.machine.pending, Pending::StandingBy { .. }) {
+            while !matches!(pool.machine.pending, Pending::Parked { .. }) {
                 for action in pool.act() {
                     match action {
                         Action::Withdraw(number) => pool.take(Event::Withdrawn(number)),
                         Action::Claim(number, _) => {
                             pool.take(Event::Claimed(number, Some(Claims { jobs: vec![], next_due: None })));
                         }
-                        Action::StandBy(..) => {}
+                        Action::Park(..) => {}
                         other => panic!("{other:?}"),
                     }
                 }
@@ -565,7 +565,7 @@ mod tests {
         let (number, claim) = pool.changed();
         assert_eq!(claim.slots, 2);
         let actions = pool.answer(number, "short", 0);
-        assert!(matches!(actions[..], [Action::StandBy(..)]), "{actions:?}");
+        assert!(matches!(actions[..], [Action::Park(..)]), "{actions:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::clock::{Clock, Jump};
+use super::clock_jump::{Clock, Jump};
 
 /// How often running attempts are looked after, at most. Logs, progress and a cancel arrive within a second.
 pub(in crate::worker) const BEAT: Duration = Duration::from_millis(500);
@@ -19,7 +19,7 @@ pub(in crate::worker) struct Beat {
     /// The wall clock was set since the last beat.
     pub(in crate::worker) jump: Option<Jump>,
     /// Judging is put off by a lease, because of a jump or a pause.
-    pub(in crate::worker) holds_off: bool,
+    pub(in crate::worker) postpones_rescue: bool,
 }
 
 /// The state machine.
@@ -29,12 +29,12 @@ pub(in crate::worker) struct Heartbeat {
     clock: Clock,
     last_beat: Instant,
     renewed: Instant,
-    judge_from: Instant,
+    rescue_expired_from: Instant,
 }
 
 impl Heartbeat {
     pub(in crate::worker) fn new(lease: Duration, wall: SystemTime, now: Instant) -> Self {
-        Self { lease, clock: Clock::new(wall, now), last_beat: now, renewed: now, judge_from: now + 2 * BEAT }
+        Self { lease, clock: Clock::new(wall, now), last_beat: now, renewed: now, rescue_expired_from: now + 2 * BEAT }
     }
 
     /// Takes another lease from the settings.
@@ -51,12 +51,12 @@ impl Heartbeat {
     pub(in crate::worker) fn beat(&mut self, wall: SystemTime, now: Instant) -> Beat {
         let jump = self.clock.take_jump(wall, now);
         let was_held_up = now - self.last_beat > self.pause() + self.lease / 3;
-        let holds_off = was_held_up || jump.is_some();
+        let postpones_rescue = was_held_up || jump.is_some();
         self.last_beat = now;
-        if holds_off {
-            self.judge_from = now + self.lease;
+        if postpones_rescue {
+            self.rescue_expired_from = now + self.lease;
         }
-        Beat { renew: holds_off || now - self.renewed >= self.lease / 3, jump, holds_off }
+        Beat { renew: postpones_rescue || now - self.renewed >= self.lease / 3, jump, postpones_rescue }
     }
 
     /// A renewal that was asked for at `asked` has been committed.
@@ -66,13 +66,13 @@ impl Heartbeat {
 
     /// The store has failed at `now`: others could not renew either, so they get a lease to do it.
     pub(in crate::worker) fn failed(&mut self, now: Instant) {
-        self.judge_from = self.judge_from.max(now + self.lease);
+        self.rescue_expired_from = self.rescue_expired_from.max(now + self.lease);
     }
 
     /// Whether leases of others that have expired may be taken for lost. A jump since the last beat is for the next one to
     /// deal with.
-    pub(in crate::worker) fn may_judge(&self, wall: SystemTime, now: Instant) -> bool {
-        now >= self.judge_from && now - self.renewed < self.lease / 2 && self.clock.jump(wall, now).is_none()
+    pub(in crate::worker) fn may_rescue_expired(&self, wall: SystemTime, now: Instant) -> bool {
+        now >= self.rescue_expired_from && now - self.renewed < self.lease / 2 && self.clock.jump(wall, now).is_none()
     }
 }
 
@@ -105,40 +105,40 @@ mod tests {
     #[test]
     fn a_daemon_that_just_started_may_judge_after_two_beats() {
         let (heartbeat, wall, start) = started();
-        assert!(!heartbeat.may_judge(wall + BEAT, start + BEAT));
-        assert!(heartbeat.may_judge(wall + 2 * BEAT, start + 2 * BEAT));
+        assert!(!heartbeat.may_rescue_expired(wall + BEAT, start + BEAT));
+        assert!(heartbeat.may_rescue_expired(wall + 2 * BEAT, start + 2 * BEAT));
     }
 
     #[test]
     fn a_jump_of_the_clock_renews_at_once_and_puts_judging_off_by_a_lease() {
         let (mut heartbeat, wall, start) = started();
         let beat = heartbeat.beat(wall + 3600 * SECOND, start + BEAT);
-        assert!(beat.renew && beat.holds_off && beat.jump.is_some());
+        assert!(beat.renew && beat.postpones_rescue && beat.jump.is_some());
         heartbeat.renewed(start + BEAT);
-        let may_judge = |heartbeat: &Heartbeat, passed: Duration| {
-            heartbeat.may_judge(wall + 3600 * SECOND + passed - BEAT, start + passed)
+        let may_rescue_expired = |heartbeat: &Heartbeat, passed: Duration| {
+            heartbeat.may_rescue_expired(wall + 3600 * SECOND + passed - BEAT, start + passed)
         };
-        assert!(!may_judge(&heartbeat, BEAT));
+        assert!(!may_rescue_expired(&heartbeat, BEAT));
         heartbeat.renewed(start + 15 * SECOND);
-        assert!(!may_judge(&heartbeat, LEASE));
-        assert!(may_judge(&heartbeat, BEAT + LEASE));
+        assert!(!may_rescue_expired(&heartbeat, LEASE));
+        assert!(may_rescue_expired(&heartbeat, BEAT + LEASE));
     }
 
     #[test]
     fn a_jump_between_two_beats_puts_judging_off() {
         let (heartbeat, wall, start) = started();
         let now = 3 * BEAT;
-        assert!(heartbeat.may_judge(wall + now, start + now));
-        assert!(!heartbeat.may_judge(wall + now + 2 * SECOND, start + now));
-        assert!(!heartbeat.may_judge(wall + now - 2 * SECOND, start + now));
+        assert!(heartbeat.may_rescue_expired(wall + now, start + now));
+        assert!(!heartbeat.may_rescue_expired(wall + now + 2 * SECOND, start + now));
+        assert!(!heartbeat.may_rescue_expired(wall + now - 2 * SECOND, start + now));
     }
 
     #[test]
     fn a_pause_longer_than_a_third_of_the_lease_does_the_same() {
         let (mut heartbeat, wall, start) = started();
         let pause = 6 * SECOND;
-        assert!(heartbeat.beat(wall + pause, start + pause).holds_off);
-        assert!(!heartbeat.beat(wall + pause + BEAT, start + pause + BEAT).holds_off);
+        assert!(heartbeat.beat(wall + pause, start + pause).postpones_rescue);
+        assert!(!heartbeat.beat(wall + pause + BEAT, start + pause + BEAT).postpones_rescue);
     }
 
     #[test]
@@ -146,8 +146,8 @@ mod tests {
         let (mut heartbeat, wall, start) = started();
         heartbeat.failed(start + SECOND);
         heartbeat.renewed(start + LEASE);
-        assert!(!heartbeat.may_judge(wall + LEASE, start + LEASE));
-        assert!(heartbeat.may_judge(wall + SECOND + LEASE, start + SECOND + LEASE));
+        assert!(!heartbeat.may_rescue_expired(wall + LEASE, start + LEASE));
+        assert!(heartbeat.may_rescue_expired(wall + SECOND + LEASE, start + SECOND + LEASE));
     }
 
     #[test]
@@ -156,8 +156,8 @@ mod tests {
         for beat in 1..=15 {
             heartbeat.beat(wall + beat * BEAT, start + beat * BEAT);
         }
-        assert!(!heartbeat.may_judge(wall + 15 * BEAT, start + 15 * BEAT), "7.5 s without a renewal");
+        assert!(!heartbeat.may_rescue_expired(wall + 15 * BEAT, start + 15 * BEAT), "7.5 s without a renewal");
         heartbeat.renewed(start + 14 * BEAT);
-        assert!(heartbeat.may_judge(wall + 15 * BEAT, start + 15 * BEAT));
+        assert!(heartbeat.may_rescue_expired(wall + 15 * BEAT, start + 15 * BEAT));
     }
 }

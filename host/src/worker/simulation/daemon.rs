@@ -35,7 +35,7 @@ pub(super) struct Daemon {
     /// The types of attempts that were spawned and not polled yet.
     pub(super) unpolled: BTreeMap<Key, usize>,
     /// The claim that stands by, and since when it can have been taken.
-    pub(super) standing: Option<(u64, Claim)>,
+    pub(super) parked: Option<(u64, Claim)>,
     /// Attempts that were spawned and have not come to their end.
     pub(super) open: usize,
     /// Until when each lease was promised to hold.
@@ -47,7 +47,7 @@ pub(super) struct Daemon {
     pub(super) next_wake: Option<Duration>,
     pub(super) actions: Vec<Action>,
     /// The last time it started something, or could not have.
-    pub(super) busy_at: Duration,
+    pub(super) busy_since: Duration,
 }
 
 /// An orderly stop under way.
@@ -72,7 +72,7 @@ impl Daemon {
             heartbeat: Heartbeat::new(LEASE, wall, now),
             guests: BTreeMap::new(),
             unpolled: BTreeMap::new(),
-            standing: None,
+            parked: None,
             open: 0,
             promises: BTreeMap::new(),
             notes: BTreeSet::new(),
@@ -80,7 +80,7 @@ impl Daemon {
             frozen_until: None,
             next_wake: None,
             actions: Vec::new(),
-            busy_at: Duration::ZERO,
+            busy_since: Duration::ZERO,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The worker's machines, simulated: several daemons on one store in memory, with a fake clock, crashes, stalls, clock jumps
 //! and lost answers, as a seed has it. After each step the invariants must hold.
 //!
-//! `JOBQ_SIMULATION=10000..60000` runs other seeds; `JOBQ_SIMULATION=4711` one, and prints what happens.
+//! `JOBQ_SIMULATION=10000..60000` runs other seeds; `JOBQ_SIMULATION=4711` one, and prints what process_event.
 
 mod daemon;
 mod script;

@@ -1,4 +1,4 @@
-//! What is done to the daemons of one history: a script, made from a seed, that can be cut down to what makes it fail.
+//! WorldEvent is done to the daemons of one history: a script, made from a seed, that can be cut down to what makes it fail.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct Kind {
     pub(super) micros: std::ops::Range<u64>,
 }
 
-/// A history: who takes part, and what happens to them.
+/// A history: who takes part, and what process_event to them.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) seed: u64,
@@ -32,7 +32,7 @@ pub(super) struct Script {
     pub(super) inputs: Vec<(Duration, Input)>,
 }
 
-/// One thing that happens.
+/// One thing that process_event.
 #[derive(Clone, Debug)]
 pub(super) enum Input {
     /// Jobs are added: by a foreign program, or in the process of a daemon.

@@ -20,7 +20,7 @@ use crate::worker::attempt::{Verdict, decide};
 use crate::worker::machine::dispatch::{Action, Dispatch, Event};
 use crate::worker::machine::leases::Start;
 use crate::worker::machine::shutdown::{Action as StopAction, Event as StopEvent, Shutdown};
-use crate::worker::{Rule, reaper};
+use crate::worker::{JobTypeOptions, reaper};
 
 /// A free slot and a due job that it may take must not stand beside each other for longer.
 const LOOK: Duration = Duration::from_millis(160);
@@ -60,18 +60,18 @@ enum Answer {
     Release(Vec<Lease>, bool),
 }
 
-enum What {
+enum WorldEvent {
     Input(usize),
     /// Trouble of the store, or the script, is over.
-    Heal,
+    Recover,
     Check,
     Restart(usize),
-    Serve(usize, usize),
-    Of(usize, u32, Own),
+    ServedTypes(usize, usize),
+    Of(usize, u32, ProcessEvent),
 }
 
-/// What happens within a process; forgotten when it dies.
-enum Own {
+/// WorldEvent process_event within a process; forgotten when it dies.
+enum ProcessEvent {
     Notice,
     Wake,
     Beat,
@@ -88,7 +88,7 @@ enum Own {
 struct Scheduled {
     at: Duration,
     number: u64,
-    what: What,
+    what: WorldEvent,
 }
 
 impl PartialEq for Scheduled {
@@ -120,13 +120,13 @@ pub(super) struct World<'s> {
     number: u64,
     table: Table,
     policies: RetryPolicies,
-    rule: Rule,
+    type_options: JobTypeOptions,
     ids: Vec<Id>,
     daemons: Vec<Option<Daemon>>,
     /// Counts the lives of each daemon.
     lives: Vec<u32>,
     /// The start notes of processes that died and were not reaped.
-    graves: BTreeMap<WorkerName, BTreeSet<Key>>,
+    dead_workers: BTreeMap<WorkerName, BTreeSet<Key>>,
     /// Every guest that ever started.
     started: BTreeSet<Key>,
     locked_until: Duration,
@@ -151,11 +151,11 @@ impl<'s> World<'s> {
             world.start(daemon);
         }
         for (number, (at, _)) in script.inputs.iter().enumerate() {
-            world.schedule(*at, What::Input(number));
+            world.schedule(*at, WorldEvent::Input(number));
         }
         let end = script.inputs.last().map_or(Duration::ZERO, |(at, _)| *at) + Duration::from_secs(1);
-        world.schedule(end, What::Heal);
-        world.schedule(Duration::from_millis(40), What::Check);
+        world.schedule(end, WorldEvent::Recover);
+        world.schedule(Duration::from_millis(40), WorldEvent::Check);
         let mut steps = 0;
         while let Some(Reverse(Scheduled { at, what, .. })) = world.events.pop() {
             world.now = world.now.max(at);
@@ -174,7 +174,7 @@ impl<'s> World<'s> {
                 ));
             }
         }
-        Err("starved: nothing happens any more".into())
+        Err("starved: nothing process_event any more".into())
     }
 
     fn new(script: &'s Script, verbose: bool) -> Self {
@@ -190,11 +190,11 @@ impl<'s> World<'s> {
             number: 0,
             table: Table::default(),
             policies: RetryPolicies { default: policy.clone(), ..RetryPolicies::default() },
-            rule: Rule { policy, ..Rule::default() },
+            type_options: JobTypeOptions { policy, ..JobTypeOptions::default() },
             ids: Vec::new(),
             daemons: script.slots.iter().map(|_| None).collect(),
             lives: vec![0; script.slots.len()],
-            graves: BTreeMap::new(),
+            dead_workers: BTreeMap::new(),
             started: BTreeSet::new(),
             locked_until: Duration::ZERO,
             failing_until: Duration::ZERO,
@@ -229,59 +229,59 @@ impl<'s> World<'s> {
         Duration::from_nanos(u64::from(self.now.subsec_nanos() % 1_000_000))
     }
 
-    fn schedule(&mut self, at: Duration, what: What) {
+    fn schedule(&mut self, at: Duration, what: WorldEvent) {
         self.number += 1;
         self.events.push(Reverse(Scheduled { at, number: self.number, what }));
     }
 
-    fn own(&mut self, daemon: usize, delay: Duration, own: Own) {
-        self.schedule(self.now + delay, What::Of(daemon, self.lives[daemon], own));
+    fn schedule_in(&mut self, daemon: usize, delay: Duration, own: ProcessEvent) {
+        self.schedule(self.now + delay, WorldEvent::Of(daemon, self.lives[daemon], own));
     }
 
     fn micros(&mut self, range: std::ops::Range<u64>) -> Duration {
         Duration::from_micros(self.rng.u64(range))
     }
 
-    fn say(&self, text: impl FnOnce() -> String) {
+    fn trace(&self, text: impl FnOnce() -> String) {
         if self.verbose {
             println!("{:>12.6} {}", self.now.as_secs_f64(), text());
         }
     }
 
-    // What happens.
+    // WorldEvent process_event.
 
-    fn step(&mut self, what: What) -> Check {
+    fn step(&mut self, what: WorldEvent) -> Check {
         match what {
-            What::Input(number) => {
+            WorldEvent::Input(number) => {
                 let input = self.script.inputs[number].1.clone();
-                self.say(|| format!("{input:?}"));
+                self.trace(|| format!("{input:?}"));
                 self.input(input);
                 Ok(())
             }
-            What::Heal => {
-                self.heal();
+            WorldEvent::Recover => {
+                self.recover();
                 Ok(())
             }
-            What::Check => self.check(),
-            What::Restart(daemon) => {
+            WorldEvent::Check => self.check(),
+            WorldEvent::Restart(daemon) => {
                 if self.daemons[daemon].is_none() {
                     self.start(daemon);
                 }
                 Ok(())
             }
-            What::Serve(daemon, kind) => {
+            WorldEvent::ServedTypes(daemon, kind) => {
                 self.serve(daemon, kind, true);
                 Ok(())
             }
-            What::Of(daemon, life, own) => {
+            WorldEvent::Of(daemon, life, own) => {
                 let Some(process) = self.daemons[daemon].as_mut().filter(|_| life == self.lives[daemon]) else {
                     return Ok(());
                 };
                 if let Some(until) = process.frozen_until.filter(|until| *until > self.now) {
-                    self.schedule(until, What::Of(daemon, life, own));
+                    self.schedule(until, WorldEvent::Of(daemon, life, own));
                     return Ok(());
                 }
-                self.happens(daemon, own)
+                self.process_event(daemon, own)
             }
         }
     }
@@ -304,7 +304,7 @@ impl<'s> World<'s> {
             Input::LoseAnswers { pause } => self.trouble(pause, |world, until| world.losing_until = until),
             Input::Unserve { daemon, kind, pause } => {
                 self.serve(daemon, kind, false);
-                self.schedule(self.now + pause, What::Serve(daemon, kind));
+                self.schedule(self.now + pause, WorldEvent::ServedTypes(daemon, kind));
             }
             Input::Resize { daemon, slots } => self.resize(daemon, slots),
         }
@@ -318,7 +318,7 @@ impl<'s> World<'s> {
     }
 
     /// Sees to it that all jobs can come to their end: every daemon runs, and the clock is past every instant it has shown.
-    fn heal(&mut self) {
+    fn recover(&mut self) {
         self.set_clock(self.clock.1);
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_none() {
@@ -339,9 +339,9 @@ impl<'s> World<'s> {
         let new: Vec<NewJob> = jobs.iter().map(|job| self.new_job(job)).collect();
         self.table.enqueue(new, now).expect("new ids");
         if let Some(daemon) = via {
-            self.take_standing(daemon);
+            self.take_parked_claim(daemon);
         }
-        self.tell_all();
+        self.notify_all();
     }
 
     fn new_job(&mut self, job: &Job) -> NewJob {
@@ -361,25 +361,25 @@ impl<'s> World<'s> {
     }
 
     /// Jobs that are added in the process of a daemon are claimed by what stands by there, in the same transaction.
-    fn take_standing(&mut self, daemon: usize) {
+    fn take_parked_claim(&mut self, daemon: usize) {
         let now = self.now;
         let Some(process) = &mut self.daemons[daemon] else { return };
         if process.frozen_until.is_some_and(|until| until > now) {
             return;
         }
-        let Some((number, claim)) = process.standing.take() else { return };
+        let Some((number, claim)) = process.parked.take() else { return };
         let claims = self.table.claim(&claim, self.timestamp());
         let delay = self.micros(20..5_000);
         let answer = Answer::Claim(number, self.instant(), Some(claims));
-        self.own(daemon, delay, Own::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
     }
 
     /// Everybody notices a change of the queue, a little later.
-    fn tell_all(&mut self) {
+    fn notify_all(&mut self) {
         for daemon in 0..self.daemons.len() {
             if self.daemons[daemon].is_some() {
                 let delay = self.micros(50..20_000);
-                self.own(daemon, delay, Own::Notice);
+                self.schedule_in(daemon, delay, ProcessEvent::Notice);
             }
         }
     }
@@ -391,26 +391,26 @@ impl<'s> World<'s> {
         if retry {
             self.table.retry(&id, &self.policies, now);
         }
-        self.tell_all();
+        self.notify_all();
     }
 
     fn start(&mut self, daemon: usize) {
         self.lives[daemon] += 1;
         let name = format!("daemon-{daemon}-{}", self.lives[daemon]);
         let (slots, wall, now) = (self.script.slots[daemon], self.system_time(), self.instant());
-        self.say(|| format!("{name} starts"));
+        self.trace(|| format!("{name} starts"));
         let mut process = Daemon::new(name, self.script, slots, wall, now);
-        process.busy_at = self.now;
+        process.busy_since = self.now;
         self.daemons[daemon] = Some(process);
-        self.own(daemon, Duration::ZERO, Own::Wake);
+        self.schedule_in(daemon, Duration::ZERO, ProcessEvent::Wake);
         self.call(daemon, Call::Rescue(false));
     }
 
     fn kill(&mut self, daemon: usize, down: Duration) {
         let Some(process) = self.daemons[daemon].take() else { return };
         self.lives[daemon] += 1;
-        self.graves.insert(process.name, process.notes);
-        self.schedule(self.now + down, What::Restart(daemon));
+        self.dead_workers.insert(process.name, process.notes);
+        self.schedule(self.now + down, WorldEvent::Restart(daemon));
     }
 
     fn stop(&mut self, daemon: usize, grace: Duration, down: Duration) {
@@ -423,7 +423,7 @@ impl<'s> World<'s> {
         process.stopping = Some(Stopping { machine, since, grace, down, has_closed: false });
         process.dispatch.take(Event::Stop, now);
         self.act(daemon);
-        self.own(daemon, grace, Own::StopTick);
+        self.schedule_in(daemon, grace, ProcessEvent::StopTick);
     }
 
     fn serve(&mut self, daemon: usize, kind: usize, is_served: bool) {
@@ -435,7 +435,7 @@ impl<'s> World<'s> {
             false => _ = process.capacity.types.remove(&name),
         }
         process.dispatch.take(Event::Capacity(process.capacity.clone()), now);
-        process.busy_at = self.now;
+        process.busy_since = self.now;
         self.act(daemon);
     }
 
@@ -449,19 +449,19 @@ impl<'s> World<'s> {
 
     // Within a process.
 
-    fn happens(&mut self, daemon: usize, own: Own) -> Check {
+    fn process_event(&mut self, daemon: usize, own: ProcessEvent) -> Check {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return Ok(()) };
         match own {
-            Own::Notice => process.dispatch.take(Event::Changed, now),
-            Own::Wake => process.next_wake = None,
-            Own::Beat => self.beat(daemon),
-            Own::Call(asked, call) => return self.execute(daemon, asked, call),
-            Own::Answer(answer) => return self.answered(daemon, answer),
-            Own::FirstPoll(job) => self.first_poll(daemon, *job)?,
-            Own::GuestEnds(key) => self.guest_ends(daemon, key, None),
-            Own::StopGuest(key) => self.stop_guest(daemon, key),
-            Own::StopTick => return self.stop_event(daemon, StopEvent::Tick),
+            ProcessEvent::Notice => process.dispatch.take(Event::Changed, now),
+            ProcessEvent::Wake => process.next_wake = None,
+            ProcessEvent::Beat => self.beat(daemon),
+            ProcessEvent::Call(asked, call) => return self.execute(daemon, asked, call),
+            ProcessEvent::Answer(answer) => return self.answered(daemon, answer),
+            ProcessEvent::FirstPoll(job) => self.start_attempt(daemon, *job)?,
+            ProcessEvent::GuestEnds(key) => self.guest_ends(daemon, key, None),
+            ProcessEvent::StopGuest(key) => self.stop_guest(daemon, key),
+            ProcessEvent::StopTick => return self.stop_event(daemon, StopEvent::Tick),
         }
         self.act(daemon);
         self.stop_if_ended(daemon)
@@ -475,7 +475,7 @@ impl<'s> World<'s> {
             process.dispatch.act(now, &mut actions);
             let is_done = actions.is_empty();
             for action in actions.drain(..) {
-                self.carry_out(daemon, action);
+                self.perform(daemon, action);
             }
             let Some(process) = &mut self.daemons[daemon] else { return };
             process.actions = actions;
@@ -494,29 +494,29 @@ impl<'s> World<'s> {
         let wake_at = (wake_at.max(now) - base) + Duration::from_micros(1);
         if process.next_wake.is_none_or(|next| wake_at < next) {
             process.next_wake = Some(wake_at);
-            self.own(daemon, wake_at - self.now, Own::Wake);
+            self.schedule_in(daemon, wake_at - self.now, ProcessEvent::Wake);
         }
     }
 
-    fn carry_out(&mut self, daemon: usize, action: Action) {
+    fn perform(&mut self, daemon: usize, action: Action) {
         let now = self.instant();
         let Some(process) = &mut self.daemons[daemon] else { return };
         match action {
             Action::Claim(number, claim) => self.call(daemon, Call::Claim(number, claim)),
-            Action::StandBy(number, claim) => process.standing = Some((number, claim)),
+            Action::Park(number, claim) => process.parked = Some((number, claim)),
             Action::Withdraw(number) => {
-                if process.standing.take().is_some() {
+                if process.parked.take().is_some() {
                     process.dispatch.take(Event::Withdrawn(number), now);
                 }
             }
             Action::Start(job) => {
                 process.open += 1;
-                process.busy_at = self.now;
+                process.busy_since = self.now;
                 process.unpolled.insert(key(&job.lease), kind_of(&job));
                 // Now and then the runtime is held up.
                 let held_up = self.rng.u8(0..100) == 0;
                 let delay = self.micros(if held_up { 1..2_500_000 } else { 1..300 });
-                self.own(daemon, delay, Own::FirstPoll(Box::new(job)));
+                self.schedule_in(daemon, delay, ProcessEvent::FirstPoll(Box::new(job)));
             }
             Action::Release(leases) => {
                 process.open += 1;
@@ -525,7 +525,7 @@ impl<'s> World<'s> {
         }
     }
 
-    fn first_poll(&mut self, daemon: usize, job: Claimed) -> Check {
+    fn start_attempt(&mut self, daemon: usize, job: Claimed) -> Check {
         let now = self.instant();
         let key = key(&job.lease);
         let kind = kind_of(&job);
@@ -566,11 +566,11 @@ impl<'s> World<'s> {
             97.. => TIMEOUT,
             _ => self.micros(TYPES[kind].micros.clone()),
         };
-        self.own(daemon, duration, Own::GuestEnds(key));
+        self.schedule_in(daemon, duration, ProcessEvent::GuestEnds(key));
         Ok(())
     }
 
-    /// A number from 0 to 99 that belongs to an attempt of this seed, whatever else happens.
+    /// A number from 0 to 99 that belongs to an attempt of this seed, whatever else process_event.
     fn chance(&self, (job, token): Key) -> u32 {
         let mix = (job.seq() as u64) << 20 | token as u64;
         Rng::with_seed(self.script.seed ^ mix.wrapping_mul(0x9e37_79b9_7f4a_7c15)).u32(0..100)
@@ -589,7 +589,7 @@ impl<'s> World<'s> {
             _ => End::TimedOut(String::new()),
         });
         process.dispatch.take(Event::Ended { job_type: job.job_type.clone(), took: now - started }, now);
-        let verdict = decide(end, job.attempt, job.max_attempts, &self.rule, 0.5);
+        let verdict = decide(end, job.attempt, job.max_attempts, &self.type_options, 0.5);
         self.call(daemon, Call::End(Box::new(job), verdict));
     }
 
@@ -603,7 +603,7 @@ impl<'s> World<'s> {
 
     fn stop_soon(&mut self, daemon: usize, key: Key, after: Duration) {
         let delay = after + self.micros(1..10_000);
-        self.own(daemon, delay, Own::StopGuest(key));
+        self.schedule_in(daemon, delay, ProcessEvent::StopGuest(key));
     }
 
     fn beat(&mut self, daemon: usize) {
@@ -637,7 +637,7 @@ impl<'s> World<'s> {
                 for key in guests {
                     self.stop_soon(daemon, key, Duration::ZERO);
                 }
-                self.own(daemon, wake_at - now, Own::StopTick);
+                self.schedule_in(daemon, wake_at - now, ProcessEvent::StopTick);
                 Ok(())
             }
             StopAction::Leave => self.leave(daemon),
@@ -657,7 +657,7 @@ impl<'s> World<'s> {
         let Some(process) = self.daemons[daemon].take() else { return Ok(()) };
         let Some(stopping) = process.stopping else { return Ok(()) };
         self.lives[daemon] += 1;
-        self.schedule(self.now + stopping.down, What::Restart(daemon));
+        self.schedule(self.now + stopping.down, WorldEvent::Restart(daemon));
         let took = self.now - stopping.since;
         let was_frozen = process.frozen_until.is_some_and(|until| until > stopping.since);
         if took > stopping.grace + Duration::from_secs(1) && !was_frozen {
@@ -671,7 +671,7 @@ impl<'s> World<'s> {
             return Err(format!("I13: {} left {} jobs running", process.name, left));
         }
         if left > 0 {
-            self.graves.insert(process.name, process.notes);
+            self.dead_workers.insert(process.name, process.notes);
         }
         Ok(())
     }
@@ -680,27 +680,30 @@ impl<'s> World<'s> {
 
     fn call(&mut self, daemon: usize, call: Call) {
         let (asked, delay) = (self.instant(), self.micros(10..4_000));
-        self.own(daemon, delay, Own::Call(asked, call));
+        self.schedule_in(daemon, delay, ProcessEvent::Call(asked, call));
     }
 
     /// Runs a call as one transaction, unless the store is in trouble.
     fn execute(&mut self, daemon: usize, asked: Instant, call: Call) -> Check {
         if self.locked_until > self.now {
-            self.schedule(self.locked_until, What::Of(daemon, self.lives[daemon], Own::Call(asked, call)));
+            self.schedule(
+                self.locked_until,
+                WorldEvent::Of(daemon, self.lives[daemon], ProcessEvent::Call(asked, call)),
+            );
             return Ok(());
         }
         let fails = self.failing_until > self.now;
         let is_lost = self.losing_until > self.now && self.rng.bool();
         let (answer, wrote) = self.transact(asked, call, !fails, !fails && !is_lost)?;
         if wrote {
-            self.tell_all();
+            self.notify_all();
         }
         let delay = self.micros(10..4_000);
-        self.own(daemon, delay, Own::Answer(answer));
+        self.schedule_in(daemon, delay, ProcessEvent::Answer(answer));
         Ok(())
     }
 
-    /// What a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
+    /// WorldEvent a call does, where it `runs`, and what its caller hears, where that is `heard`; and whether others notice.
     fn transact(&mut self, asked: Instant, call: Call, runs: bool, heard: bool) -> Result<(Answer, bool), String> {
         let now = self.timestamp();
         Ok(match call {
@@ -722,8 +725,8 @@ impl<'s> World<'s> {
             Call::StaleLease(leases) => {
                 (Answer::StaleLease(runs.then(|| self.table.stale(&leases)).filter(|_| heard)), false)
             }
-            Call::Rescue(judges) => {
-                let rescued = if runs { self.rescue(judges, asked)? } else { Vec::new() };
+            Call::Rescue(rescues_expired) => {
+                let rescued = if runs { self.rescue(rescues_expired, asked)? } else { Vec::new() };
                 (Answer::Rescue(heard.then_some(rescued.len())), !rescued.is_empty())
             }
             Call::End(job, verdict) => {
@@ -756,18 +759,21 @@ impl<'s> World<'s> {
     }
 
     /// Ends the attempts of the dead, whose start notes are at hand, and those with leases that are over.
-    fn rescue(&mut self, judges: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
+    fn rescue(&mut self, rescues_expired: bool, asked: Instant) -> Result<Vec<Rescued>, String> {
         let now = self.timestamp();
-        let dead: Vec<WorkerName> = self.graves.keys().cloned().collect();
-        let graves = &self.graves;
+        let dead: Vec<WorkerName> = self.dead_workers.keys().cloned().collect();
+        let dead_workers = &self.dead_workers;
         let living: BTreeMap<&WorkerName, &BTreeSet<Key>> =
             self.daemons.iter().flatten().map(|process| (&process.name, &process.notes)).collect();
         let has_started = |lease: &Lease| {
-            let notes = graves.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
+            let notes = dead_workers.get(&lease.worker).or_else(|| living.get(&lease.worker).copied());
             notes.is_none_or(|notes| notes.contains(&key(lease)))
         };
-        let gone =
-            LostAttempts { dead: &dead, max_lease: judges.then_some(LEASE * reaper::LONGEST_LEASE), limit: usize::MAX };
+        let gone = LostAttempts {
+            dead: &dead,
+            max_lease: rescues_expired.then_some(LEASE * reaper::MAX_LEASE_FACTOR),
+            limit: usize::MAX,
+        };
         let rescued = self.table.rescue(&self.policies, gone, has_started, || 0.5, now);
         for job in &rescued {
             let Some(row) = self.table.find(&job.id) else { continue };
@@ -780,7 +786,7 @@ impl<'s> World<'s> {
             }
             self.check_rescued(job, asked)?;
         }
-        self.graves.clear();
+        self.dead_workers.clear();
         Ok(rescued)
     }
 
@@ -833,14 +839,14 @@ impl<'s> World<'s> {
             }
             Answer::End(job, verdict, false) => {
                 let asked = now;
-                self.own(daemon, Duration::from_millis(50), Own::Call(asked, Call::End(job, verdict)));
+                self.schedule_in(daemon, Duration::from_millis(50), ProcessEvent::Call(asked, Call::End(job, verdict)));
             }
             Answer::Release(leases, true) => {
                 process.open -= 1;
                 leases.iter().for_each(|lease| process.leases.remove(lease));
             }
             Answer::Release(leases, false) => {
-                self.own(daemon, Duration::from_millis(100), Own::Call(now, Call::Release(leases)));
+                self.schedule_in(daemon, Duration::from_millis(100), ProcessEvent::Call(now, Call::Release(leases)));
             }
         }
         self.act(daemon);
@@ -859,15 +865,15 @@ impl<'s> World<'s> {
     fn after_check(&mut self, daemon: usize) {
         let (wall, now) = (self.system_time(), self.instant());
         if let Some(process) = &self.daemons[daemon] {
-            let judges = process.heartbeat.may_judge(wall, now);
-            self.call(daemon, Call::Rescue(judges));
+            let rescues_expired = process.heartbeat.may_rescue_expired(wall, now);
+            self.call(daemon, Call::Rescue(rescues_expired));
         }
     }
 
     fn next_beat(&mut self, daemon: usize) {
         if let Some(process) = &self.daemons[daemon] {
             let pause = process.heartbeat.pause();
-            self.own(daemon, pause, Own::Beat);
+            self.schedule_in(daemon, pause, ProcessEvent::Beat);
         }
     }
 }

@@ -1,4 +1,4 @@
-// Package export_jobq_handler_handler is what the bindings call: it connects the handler with the host.
+// Package export_jobq_handler_handler connects the handler to the host. The bindings call it.
 package export_jobq_handler_handler
 
 import (
@@ -17,9 +17,9 @@ import (
 	"plugin.local/__ident__/jobq"
 )
 
-// Go's garbage collector asks for the time when it is done, and the host may not be called while it hands over a value:
-// "cannot leave component instance". So there is no collection but while the handler runs, and none that could be done in
-// the middle of a call that returns a text (Enqueue).
+// Go's garbage collector asks the host for the time when a collection ends. A guest can't call the host while the host is
+// passing it a value ("cannot leave component instance"). So garbage is collected only while the handler runs, and not
+// during a call that returns a string (Enqueue).
 func init() {
 	debug.SetGCPercent(-1)
 }
@@ -108,7 +108,7 @@ func (attempt) Enqueue(job jobq.FollowUp) (string, error) {
 	return "", errors.New(refused.Invalid())
 }
 
-// some is None for the zero value.
+// some returns None for the zero value.
 func some[T comparable](value T) Option[T] {
 	var zero T
 	if value == zero {

@@ -13,9 +13,9 @@ func init() {
 	slog.SetDefault(slog.New(newHostLog()))
 }
 
-// hostLog sends what is logged to the host, as `message key=value …`.
+// hostLog sends log records to the host, as `message key=value …`.
 type hostLog struct {
-	// Writes the keys and values alone, to text.
+	// Writes only the keys and values, to text.
 	slog.Handler
 	text *bytes.Buffer
 }

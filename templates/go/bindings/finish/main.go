@@ -1,4 +1,4 @@
-// Command finish writes into a core module for which world it is made, by which jobq turns it into a component.
+// Command finish adds the section `component-type` to a core module. jobq needs it to turn the module into a component.
 //
 //	finish CORE.wasm OUT.wasm
 package main
@@ -21,7 +21,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// A custom section may stand at the end: its number, 0, its length and its content.
+	// A custom section may be the last one. It consists of its number, 0, its length and its content.
 	module = append(module, 0)
 	module = binary.AppendUvarint(module, uint64(len(section)))
 	module = append(module, section...)

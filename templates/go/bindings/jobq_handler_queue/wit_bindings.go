@@ -17,19 +17,19 @@ type NewJob struct {
         JobType string
 // JSON text.
 Payload string
-// Default: the priority of the job type.
+// Defaults to the priority of the job type.
 Priority witTypes.Option[int32]
-// Milliseconds from the completion of this attempt; default 0.
+// Milliseconds from the completion of this attempt. Defaults to 0.
 DelayMs witTypes.Option[uint64]
 MaxAttempts witTypes.Option[uint32]
-// At most one unfinished job holds this key.
+// At most one unfinished job may have this key.
 UniqueKey witTypes.Option[string]
 }
 
 const (
-// The job type does not exist, or the payload is not JSON.
+// The job type doesn't exist, or the payload isn't JSON.
 EnqueueError_Invalid uint8 = 0
-// jobq.toml does not allow this job type to enqueue that one.
+// jobq.toml doesn't allow this job type to enqueue that one, or the attempt has enqueued too much.
 EnqueueError_Denied uint8 = 1
 )
 

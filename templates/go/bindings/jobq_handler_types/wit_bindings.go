@@ -10,40 +10,40 @@ import (
 )
 
 
-// One attempt of one job.
+// One attempt of a job.
 type Job struct {
-        // UUID of the job; the same in every attempt, so it can serve as an idempotency key.
+        // Id of the job, a UUID unless it was chosen on insert. The same in every attempt; use it as an idempotency key.
 Id string
 // The job type, a `[jobs.NAME]` of jobq.toml.
 JobType string
 // JSON text, byte for byte as it was enqueued.
 Payload string
-// Number of this attempt; the first is 1.
+// Number of this attempt, starting at 1.
 Attempt uint32
-// Attempts allowed before the job is dead.
+// Number of attempts after which the job is dead.
 MaxAttempts uint32
 }
 
-// A failure that names its own delay.
+// A failure with its own delay.
 type DelayedRetry struct {
-        // What went wrong.
+        // The error message.
 Message string
-// Milliseconds until the next attempt; the host caps it.
+// Milliseconds until the next attempt. The host caps them at 366 days.
 AfterMs uint64
 }
 
 const (
-// Failed: try again after the backoff of the job type.
+// The attempt fails. The job runs again after the backoff of its type.
 JobError_Retry uint8 = 0
-// Failed: try again after this delay.
+// The attempt fails. The job runs again after this delay.
 JobError_RetryAfter uint8 = 1
-// Failed for good: the job is dead at once.
+// The job is dead at once.
 JobError_Fatal uint8 = 2
-// Not failed, not yet: run again after so many milliseconds. Not counted as an attempt.
+// Not a failure. The job runs again after this many milliseconds, and the attempt isn't counted.
 JobError_Snooze uint8 = 3
 )
 
-// Any answer but "done".
+// The answers other than a result.
 type JobError struct {
         tag uint8
         value any

@@ -36,9 +36,9 @@ impl World<'_> {
     }
 
     pub(super) fn check(&mut self) -> Check {
-        self.schedule(self.now + Duration::from_millis(40), What::Check);
+        self.schedule(self.now + Duration::from_millis(40), WorldEvent::Check);
         if self.trouble_until + RECOVERY > self.now {
-            self.excuse_all();
+            self.reset_busy_since();
             return Ok(());
         }
         let timestamp = self.timestamp();
@@ -53,13 +53,13 @@ impl World<'_> {
             let taken = process.guests.len() + process.unpolled.len();
             let is_free = taken < process.capacity.slots && (0..TYPES.len()).any(can_start);
             if !is_able || !is_free {
-                process.busy_at = now;
-            } else if now - process.busy_at > LOOK {
+                process.busy_since = now;
+            } else if now - process.busy_since > LOOK {
                 let kind = (0..TYPES.len()).find(|kind| can_start(*kind)).unwrap_or(0);
                 return Err(format!(
                     "I14: {} has had a free slot for {:?} while `{}` jobs were due: {:?}",
                     process.name,
-                    now - process.busy_at,
+                    now - process.busy_since,
                     TYPES[kind].name,
                     process.dispatch
                 ));
@@ -68,9 +68,9 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) fn excuse_all(&mut self) {
+    pub(super) fn reset_busy_since(&mut self) {
         for process in self.daemons.iter_mut().flatten() {
-            process.busy_at = self.now;
+            process.busy_since = self.now;
         }
     }
 

@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tokio::sync::mpsc;
 
-use super::vitals::Vitals;
+use super::process_usage::ProcessUsage;
 use crate::cli::exit::{Code, Failure};
 
 /// How long it may take to say what is expected of it, or to end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How often it is looked whether it has ended.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A line that it said on stderr, and when.
 type Line = (Instant, String);
 
 /// A running process; killed when this is dropped.
-pub(super) struct Child {
+pub(super) struct ChildProcess {
     process: Process,
     lines: mpsc::UnboundedReceiver<Line>,
     /// The last that was heard of it.
@@ -31,7 +31,7 @@ pub(super) struct Child {
     started: Instant,
 }
 
-impl Child {
+impl ChildProcess {
     /// Runs `jobq` with `args` in `dir`, with no settings but those of that directory.
     pub(super) fn start(dir: &Path, args: &[impl AsRef<OsStr>]) -> anyhow::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
@@ -71,18 +71,18 @@ impl Child {
             }
             Some(())
         };
-        match tokio::time::timeout(PATIENCE, listen).await {
+        match tokio::time::timeout(TIMEOUT, listen).await {
             Ok(Some(())) => Ok(times),
             _ => {
                 let missing = left.iter().find(|(_, count)| *count > 0).map_or("", |(text, _)| text);
-                Err(self.complaint(&format!("did not say `{missing}`")))
+                Err(self.failure(&format!("did not say `{missing}`")))
             }
         }
     }
 
     /// What it has used so far.
-    pub(super) fn vitals(&self) -> anyhow::Result<Vitals> {
-        Vitals::of(self.process.id()).context("cannot look at another process of jobq")
+    pub(super) fn usage(&self) -> anyhow::Result<ProcessUsage> {
+        ProcessUsage::of(self.process.id()).context("cannot look at another process of jobq")
     }
 
     /// Asks it to stop and waits until it has.
@@ -97,17 +97,17 @@ impl Child {
     /// Waits until it has ended well.
     pub(super) async fn end(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < TIMEOUT {
             match self.process.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(self.complaint(&format!("ended with {status}"))),
-                None => tokio::time::sleep(LOOK).await,
+                Some(status) => return Err(self.failure(&format!("ended with {status}"))),
+                None => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
-        Err(self.complaint("did not end"))
+        Err(self.failure("did not end"))
     }
 
-    fn complaint(&mut self, what: &str) -> anyhow::Error {
+    fn failure(&mut self, what: &str) -> anyhow::Error {
         while let Ok((_, line)) = self.lines.try_recv() {
             self.last = line;
         }
@@ -117,7 +117,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // One that has ended already is only collected.
         _ = self.process.kill();

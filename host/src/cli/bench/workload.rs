@@ -14,7 +14,7 @@ use crate::queue::{JobType, NewJob, Payload};
 pub(super) const NOOP: &[u8] = include_bytes!("../../../../tests/guests/noop.wasm");
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SubjectArgs {
+pub(super) struct WorkloadArgs {
     /// A handler of your own; what it may do, it will do [default: a built-in one that returns at once]
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
@@ -31,25 +31,25 @@ pub(super) struct SubjectArgs {
 
 /// A handler and its payload.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct Workload {
     pub(super) job_type: JobType,
     pub(super) wasm: Vec<u8>,
     pub(super) payload: Payload,
 }
 
-/// A subject as a report names it.
+/// A workload as a report names it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Named {
+pub(super) struct WorkloadSummary {
     pub(super) plugin: String,
     pub(super) payload_bytes: usize,
 }
 
-impl SubjectArgs {
+impl WorkloadArgs {
     /// Reads the files.
     ///
     /// # Errors
     /// When one cannot be read, the type is none, or the payload is no JSON or longer than `settings` allow.
-    pub(super) fn read(&self, settings: &Settings) -> anyhow::Result<Subject> {
+    pub(super) fn read(&self, settings: &Settings) -> anyhow::Result<Workload> {
         let (job_type, wasm) = match &self.plugin {
             None => ("noop".to_owned(), NOOP.to_vec()),
             Some(path) => {
@@ -64,12 +64,12 @@ impl SubjectArgs {
             .map_err(|error| Failure::usage(error.to_string()).hint("name one by `--type`"))?;
         let payload = match &self.payload {
             Some(argument) => {
-                let max = settings.worker.rules.max_payload;
+                let max = settings.worker.job_types.max_payload;
                 Payload::parse(read_payload(argument, max)?, max).map_err(|error| Failure::usage(error.to_string()))?
             }
             None => filler(self.payload_bytes)?,
         };
-        Ok(Subject { job_type, wasm, payload })
+        Ok(Workload { job_type, wasm, payload })
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn filler(bytes: usize) -> anyhow::Result<Payload> {
     Payload::parse(format!("\"{}\"", "x".repeat(letters)), bytes).context("a string is a payload")
 }
 
-impl Subject {
+impl Workload {
     /// The handler that does nothing.
     pub(super) fn noop(payload: Payload) -> anyhow::Result<Self> {
         Ok(Self { job_type: JobType::parse("noop")?, wasm: NOOP.to_vec(), payload })
@@ -90,7 +90,7 @@ impl Subject {
         NewJob { max_attempts: Some(1), ..NewJob::new(self.job_type.clone(), self.payload.clone()) }
     }
 
-    pub(super) fn named(&self) -> Named {
-        Named { plugin: self.job_type.to_string(), payload_bytes: self.payload.as_str().len() }
+    pub(super) fn summary(&self) -> WorkloadSummary {
+        WorkloadSummary { plugin: self.job_type.to_string(), payload_bytes: self.payload.as_str().len() }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::subject::Subject;
+use super::workload::Workload;
 use crate::queue::{Digest, JobType, NewJob, Payload, PluginReport};
 use crate::sandbox::{Call, FollowUps, Grants, Limits, Report, Tap};
 use crate::worker::{Handler, Handlers};
@@ -19,30 +19,30 @@ const FIRST_WORD: &[u8] = include_bytes!("../../../../tests/guests/first_word.wa
 /// The type of the jobs that are timed.
 const TYPE: &str = "first-word";
 
-/// The subject whose jobs can be timed.
-pub(super) fn first_word() -> anyhow::Result<Subject> {
+/// The workload whose jobs can be timed.
+pub(super) fn timed_workload() -> anyhow::Result<Workload> {
     let payload = Payload::parse("0".to_owned(), 1)?;
-    Ok(Subject { job_type: JobType::parse(TYPE)?, wasm: FIRST_WORD.to_vec(), payload })
+    Ok(Workload { job_type: JobType::parse(TYPE)?, wasm: FIRST_WORD.to_vec(), payload })
 }
 
 /// A job that carries the instant of its making, by the clock that all processes share.
 pub(super) fn timed_job() -> anyhow::Result<NewJob> {
-    let subject = first_word()?;
+    let workload = timed_workload()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos().to_string();
     let payload = Payload::parse(now, 64)?;
-    Ok(Subject { payload, ..subject }.job())
+    Ok(Workload { payload, ..workload }.job())
 }
 
 /// Handlers that note what happens to the jobs of one type.
-pub(super) struct Observer {
+pub(super) struct InstrumentedHandlers {
     handlers: Arc<dyn Handlers>,
     job_type: JobType,
-    seen: Arc<Seen>,
+    measurements: Arc<Measurements>,
 }
 
 /// What was noted.
 #[derive(Default)]
-struct Seen {
+struct Measurements {
     /// For each timed job: how long after its making its first word was heard.
     times: Mutex<Vec<Duration>>,
     /// Attempts whose guest is there now.
@@ -51,34 +51,34 @@ struct Seen {
     most: AtomicU64,
 }
 
-impl Observer {
-    /// Observes the jobs of `subject`.
-    pub(super) fn of(subject: &Subject, handlers: Arc<dyn Handlers>) -> Self {
-        Self { handlers, job_type: subject.job_type.clone(), seen: Arc::default() }
+impl InstrumentedHandlers {
+    /// Observes the jobs of `workload`.
+    pub(super) fn of(workload: &Workload, handlers: Arc<dyn Handlers>) -> Self {
+        Self { handlers, job_type: workload.job_type.clone(), measurements: Arc::default() }
     }
 
     /// How many jobs were timed since the last [`take_times`](Self::take_times).
     pub(super) fn timed(&self) -> usize {
-        self.seen.times().len()
+        self.measurements.times().len()
     }
 
     pub(super) fn take_times(&self) -> Vec<Duration> {
-        std::mem::take(&mut self.seen.times())
+        std::mem::take(&mut self.measurements.times())
     }
 
     /// The most guests that were there at once.
     pub(super) fn most_at_once(&self) -> u64 {
-        self.seen.most.load(Ordering::Relaxed)
+        self.measurements.most.load(Ordering::Relaxed)
     }
 }
 
-impl Seen {
+impl Measurements {
     fn times(&self) -> MutexGuard<'_, Vec<Duration>> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Handlers for Observer {
+impl Handlers for InstrumentedHandlers {
     fn serving(&self) -> Vec<String> {
         self.handlers.serving()
     }
@@ -88,7 +88,7 @@ impl Handlers for Observer {
         if job_type != self.job_type.as_str() {
             return Some(handler);
         }
-        Some(Arc::new(Observed { handler, seen: self.seen.clone() }))
+        Some(Arc::new(InstrumentedHandler { handler, measurements: self.measurements.clone() }))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -100,13 +100,13 @@ impl Handlers for Observer {
     }
 }
 
-struct Observed {
+struct InstrumentedHandler {
     handler: Arc<dyn Handler>,
-    seen: Arc<Seen>,
+    measurements: Arc<Measurements>,
 }
 
 #[async_trait]
-impl Handler for Observed {
+impl Handler for InstrumentedHandler {
     async fn run(
         &self,
         call: Call,
@@ -115,13 +115,13 @@ impl Handler for Observed {
         tap: Arc<Tap>,
         follow_ups: Arc<dyn FollowUps>,
     ) -> Report {
-        let inside = self.seen.inside.fetch_add(1, Ordering::Relaxed) + 1;
-        self.seen.most.fetch_max(inside, Ordering::Relaxed);
+        let inside = self.measurements.inside.fetch_add(1, Ordering::Relaxed) + 1;
+        self.measurements.most.fetch_max(inside, Ordering::Relaxed);
         let report = match call.payload.parse().map(Duration::from_nanos) {
             Ok(made) => self.time(made, call, limits, grants, &tap, follow_ups).await,
             Err(_) => self.handler.run(call, limits, grants, tap, follow_ups).await,
         };
-        self.seen.inside.fetch_sub(1, Ordering::Relaxed);
+        self.measurements.inside.fetch_sub(1, Ordering::Relaxed);
         report
     }
 
@@ -130,7 +130,7 @@ impl Handler for Observed {
     }
 }
 
-impl Observed {
+impl InstrumentedHandler {
     /// Runs a job that was made at this time. It has a tap of its own, so that nobody else takes its first word; what it
     /// said is passed on when it has ended, which is at once.
     async fn time(
@@ -147,7 +147,7 @@ impl Observed {
         let lines = own.take_lines();
         if let Some(first) = lines.first() {
             let heard = first.time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.seen.times().push(heard.saturating_sub(made));
+            self.measurements.times().push(heard.saturating_sub(made));
         }
         lines.into_iter().for_each(|line| tap.push(line));
         report

@@ -1,34 +1,34 @@
-//! Jobs that a running guest enqueues: checked at once, kept until its attempt completes.
+//! The jobs that a running guest enqueues: checked when it asks, added to the queue when its attempt completes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::Rules;
+use super::JobTypes;
 use crate::queue::{Due, Id, JobType, Key, Lease, NewJob, Payload, Store};
 use crate::sandbox::{FollowUp, FollowUpError, FollowUps};
 
-/// The follow-ups of one attempt.
+/// The follow-up jobs of one attempt.
 pub(super) struct Outbox {
     store: Arc<dyn Store>,
-    rules: Arc<Rules>,
+    job_types: Arc<JobTypes>,
     lease: Lease,
     jobs: Mutex<Vec<NewJob>>,
 }
 
 impl Outbox {
-    pub(super) fn new(store: Arc<dyn Store>, rules: Arc<Rules>, lease: Lease) -> Self {
-        Self { store, rules, lease, jobs: Mutex::default() }
+    pub(super) fn new(store: Arc<dyn Store>, job_types: Arc<JobTypes>, lease: Lease) -> Self {
+        Self { store, job_types, lease, jobs: Mutex::default() }
     }
 
-    /// Takes what has been enqueued.
+    /// Takes the jobs enqueued so far.
     pub(super) fn take(&self) -> Vec<NewJob> {
         std::mem::take(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The id of the job that holds `key`: one of this attempt's own follow-ups or one in the queue.
-    /// The job itself does not count, for its key is free again when its follow-ups come into being.
+    /// The id of the unfinished job with this key: another follow-up of this attempt, or one in the queue.
+    /// The running job doesn't count, because its key is free once its follow-ups are added.
     async fn holder(&self, key: &Key) -> Option<Id> {
         let own = |jobs: &Vec<NewJob>| jobs.iter().find(|job| job.key.as_ref() == Some(key)).map(|job| job.id.clone());
         if let Some(id) = own(&self.jobs.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -39,11 +39,11 @@ impl Outbox {
     }
 }
 
-impl Rules {
-    /// The job that a follow-up asks for, checked as one that an application enqueues would be.
+impl JobTypes {
+    /// The job for a follow-up, checked like a job that an application enqueues.
     ///
     /// # Errors
-    /// When its type is no name, its payload no JSON or too long, or an option out of range; the guest is told.
+    /// When the type is not a valid name, the payload is not JSON or too long, or an option is out of range.
     pub fn follow_up(&self, job: FollowUp) -> Result<NewJob, FollowUpError> {
         let invalid = |error: &dyn std::fmt::Display| FollowUpError::Invalid(error.to_string());
         let job_type = JobType::parse(&job.job_type).map_err(|error| invalid(&error))?;
@@ -66,7 +66,7 @@ impl Rules {
 #[async_trait]
 impl FollowUps for Outbox {
     async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
-        let job = self.rules.follow_up(job)?;
+        let job = self.job_types.follow_up(job)?;
         if let Some(key) = &job.key
             && let Some(holder) = self.holder(key).await
         {
@@ -83,17 +83,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_the_queue_does_not_take_is_told_in_its_words() {
-        let ask = |key: &str| {
+    fn an_invalid_key_is_refused_with_the_message_of_the_queue() {
+        let follow_up = |key: &str| {
             let unique_key = Some(key.to_owned());
             let (job_type, payload) = ("next".to_owned(), "{}".to_owned());
             let job = FollowUp { job_type, payload, priority: None, delay_ms: None, max_attempts: None, unique_key };
-            Rules::default().follow_up(job)
+            JobTypes::default().follow_up(job)
         };
         for key in ["", "a\0b", &"x".repeat(Key::MAX_LEN + 1)] {
-            let told = Key::parse(key).unwrap_err().to_string();
-            assert!(matches!(ask(key), Err(FollowUpError::Invalid(error)) if error == told), "{key:?}");
+            let message = Key::parse(key).unwrap_err().to_string();
+            assert!(matches!(follow_up(key), Err(FollowUpError::Invalid(error)) if error == message), "{key:?}");
         }
-        assert_eq!(ask("k").unwrap().key, Key::parse("k").ok());
+        assert_eq!(follow_up("k").unwrap().key, Key::parse("k").ok());
     }
 }

@@ -20,12 +20,12 @@ const WEIGHT: u32 = 8;
 
 /// Measured durations by type.
 #[derive(Debug)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     cores: usize,
     durations: HashMap<JobType, Duration>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Nothing measured yet. At most `cores` jobs make progress at once, however many slots there are.
     pub(super) fn new(cores: usize) -> Self {
         Self { cores: cores.max(1), durations: HashMap::new() }
@@ -41,7 +41,7 @@ impl Ahead {
     }
 
     /// A job of this type was claimed ahead and found no slot in time; none is again before runs show that they are free.
-    pub(super) fn found_no_slot(&mut self, job_type: &JobType) {
+    pub(super) fn no_slot_in_time(&mut self, job_type: &JobType) {
         let cores = u32::try_from(self.cores).unwrap_or(u32::MAX - 1);
         self.measured(job_type, HORIZON * (cores + 1));
     }
@@ -50,8 +50,8 @@ impl Ahead {
     /// shared with `sharers - 1` other types.
     pub(super) fn of(&self, job_type: &JobType, at_once: usize, sharers: usize) -> usize {
         let Some(estimate) = self.durations.get(job_type) else { return 0 };
-        let lanes = self.cores.min(at_once) as u128;
-        let work = HORIZON.as_nanos() * lanes / sharers.max(1) as u128;
+        let cpu_runtime = self.cores.min(at_once) as u128;
+        let work = HORIZON.as_nanos() * cpu_runtime / sharers.max(1) as u128;
         usize::try_from(work / estimate.as_nanos().max(1)).unwrap_or(MOST).min(MOST)
     }
 }
@@ -64,15 +64,15 @@ mod tests {
         JobType::parse("t").unwrap()
     }
 
-    fn ahead(cores: usize, took: Duration) -> Ahead {
-        let mut ahead = Ahead::new(cores);
+    fn ahead(cores: usize, took: Duration) -> Prefetch {
+        let mut ahead = Prefetch::new(cores);
         ahead.measured(&job_type(), took);
         ahead
     }
 
     #[test]
     fn nothing_is_claimed_ahead_before_it_was_measured() {
-        assert_eq!(Ahead::new(2).of(&job_type(), 8, 1), 0);
+        assert_eq!(Prefetch::new(2).of(&job_type(), 8, 1), 0);
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn jobs_that_found_no_slot_end_it_until_runs_are_short_again() {
         let mut ahead = ahead(4, Duration::from_micros(10));
-        ahead.found_no_slot(&job_type());
+        ahead.no_slot_in_time(&job_type());
         assert_eq!(ahead.of(&job_type(), 8, 1), 0);
         (0..20).for_each(|_| ahead.measured(&job_type(), Duration::from_micros(10)));
         assert!(ahead.of(&job_type(), 8, 1) > 0);

@@ -22,14 +22,14 @@ pub(super) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
 
 /// How long something took, many times over, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Spread {
+pub(super) struct Percentiles {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
     pub(super) samples: usize,
 }
 
-impl Spread {
+impl Percentiles {
     /// Of all of these; all zero without any.
     pub(super) fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn a_spread_ranks_its_samples() {
-        let spread = Spread::of((1..=200).rev().map(Duration::from_millis).collect());
+        let spread = Percentiles::of((1..=200).rev().map(Duration::from_millis).collect());
         assert_eq!((spread.p50_ms, spread.p99_ms, spread.max_ms, spread.samples), (100.0, 198.0, 200.0, 200));
-        assert_eq!(Spread::of(vec![Duration::from_millis(7)]).p50_ms, 7.0);
-        assert_eq!(Spread::of(Vec::new()).max_ms, 0.0);
+        assert_eq!(Percentiles::of(vec![Duration::from_millis(7)]).p50_ms, 7.0);
+        assert_eq!(Percentiles::of(Vec::new()).max_ms, 0.0);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A process at one moment.
 #[derive(Clone, Debug)]
-pub(super) struct Vitals {
+pub(super) struct ProcessUsage {
     /// Bytes of memory that it holds.
     pub(super) rss: u64,
     /// The most it held.
@@ -21,12 +21,12 @@ pub(super) struct Vitals {
 #[derive(Clone, Debug)]
 struct Thread {
     name: String,
-    used: Used,
+    used: ThreadUsage,
 }
 
 /// What a thread, or some of one name, has used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
+pub(super) struct ThreadUsage {
     pub(super) threads: usize,
     /// Time on a core.
     pub(super) cpu: Duration,
@@ -34,7 +34,7 @@ pub(super) struct Used {
     pub(super) wakeups: u64,
 }
 
-impl AddAssign for Used {
+impl AddAssign for ThreadUsage {
     fn add_assign(&mut self, other: Self) {
         self.threads += other.threads;
         self.cpu += other.cpu;
@@ -42,7 +42,7 @@ impl AddAssign for Used {
     }
 }
 
-impl Vitals {
+impl ProcessUsage {
     /// Of this process.
     pub(super) fn of(pid: u32) -> io::Result<Self> {
         let mut threads = BTreeMap::new();
@@ -68,11 +68,11 @@ impl Vitals {
     }
 
     /// What the threads that live have used since `earlier`, by their names.
-    pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, Used> {
-        let mut used = BTreeMap::<String, Used>::new();
+    pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, ThreadUsage> {
+        let mut used = BTreeMap::<String, ThreadUsage>::new();
         for (number, thread) in &self.threads {
             let before = earlier.threads.get(number).map(|thread| thread.used).unwrap_or_default();
-            *used.entry(thread.name.clone()).or_default() += Used {
+            *used.entry(thread.name.clone()).or_default() += ThreadUsage {
                 threads: 1,
                 cpu: thread.used.cpu.saturating_sub(before.cpu),
                 wakeups: thread.used.wakeups.saturating_sub(before.wakeups),
@@ -89,7 +89,7 @@ impl Thread {
         let nanoseconds = schedule.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0);
         let status = fs::read_to_string(dir.join("status"))?;
         let wakeups = number(&status, "voluntary_ctxt_switches:");
-        Ok(Self { name, used: Used { threads: 1, cpu: Duration::from_nanos(nanoseconds), wakeups } })
+        Ok(Self { name, used: ThreadUsage { threads: 1, cpu: Duration::from_nanos(nanoseconds), wakeups } })
     }
 }
 
@@ -112,8 +112,9 @@ mod tests {
 
     #[test]
     fn a_busy_thread_and_a_sleepy_one_are_told_apart() {
-        let before = Vitals::of_self().unwrap();
-        let used = move |name: &str| Vitals::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
+        let before = ProcessUsage::of_self().unwrap();
+        let used =
+            move |name: &str| ProcessUsage::of_self().unwrap().since(&before).get(name).copied().unwrap_or_default();
         let (stop, stopped) = channel::<()>();
         let sleepy = std::thread::Builder::new()
             .name("sleepy".into())
@@ -132,8 +133,8 @@ mod tests {
     #[test]
     fn memory_is_seen() {
         let memory = vec![1_u8; 8 << 20];
-        let vitals = Vitals::of_self().unwrap();
-        assert!(vitals.rss > memory.len() as u64 && vitals.peak_rss >= vitals.rss, "{vitals:?}");
+        let usage = ProcessUsage::of_self().unwrap();
+        assert!(usage.rss > memory.len() as u64 && usage.peak_rss >= usage.rss, "{usage:?}");
     }
 
     #[test]

@@ -13,13 +13,13 @@ use crate::cli::exit::{Code, Failure};
 use crate::config::Settings;
 use crate::queue::Retention;
 use crate::queue::sqlite::{self, OpenMode, SqliteStore, TableName};
-use crate::worker::{Handlers, Pool, Serve, Setup, WorkerOptions};
+use crate::worker::{Handlers, Pool, ServedTypes, Setup, WorkerOptions};
 
 /// How often it is looked whether the jobs have ended.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// If no attempt ends for so long beyond its time limit, none will.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The file of a bench's queue, in its home.
 pub(super) const DATABASE: &str = "jobq.db";
@@ -44,7 +44,7 @@ impl Durability {
 }
 
 /// A queue in a directory of its own, and a pool that works on it.
-pub(super) struct Rig {
+pub(super) struct BenchPool {
     pub(super) store: Arc<SqliteStore>,
     pub(super) pool: Pool,
     longest: Duration,
@@ -53,18 +53,18 @@ pub(super) struct Rig {
 
 /// The options of a bench's pool: those of the settings, serving every type and keeping what has ended.
 pub(super) fn options(settings: &Settings) -> WorkerOptions {
-    WorkerOptions { types: Serve::All, retention: Retention::default(), ..settings.worker.clone() }
+    WorkerOptions { types: ServedTypes::All, retention: Retention::default(), ..settings.worker.clone() }
 }
 
-impl Rig {
-    /// Makes the queue below `ground` and starts the pool.
+impl BenchPool {
+    /// Makes the queue below `workspace` and starts the pool.
     pub(super) fn start(
-        ground: &Path,
+        workspace: &Path,
         durability: Durability,
         handlers: Arc<dyn Handlers>,
         options: WorkerOptions,
     ) -> anyhow::Result<Self> {
-        Self::start_in(home(ground)?, durability, handlers, options)
+        Self::start_in(home(workspace)?, durability, handlers, options)
     }
 
     /// Starts the pool on the queue in `home`, which is made where it is missing.
@@ -75,9 +75,10 @@ impl Rig {
         options: WorkerOptions,
     ) -> anyhow::Result<Self> {
         let store = Arc::new(open(home.path(), durability)?);
-        let rules = &options.rules;
-        let limits = rules.by_type.values().chain([&rules.default]).map(|rule| rule.limits.timeout);
-        let longest = limits.max().unwrap_or_default().saturating_add(PATIENCE);
+        let job_types = &options.job_types;
+        let limits =
+            job_types.by_type.values().chain([&job_types.default]).map(|type_options| type_options.limits.timeout);
+        let longest = limits.max().unwrap_or_default().saturating_add(TIMEOUT);
         let pool = Pool::start(Setup { store: store.clone(), handlers, options });
         Ok(Self { store, pool, longest, home })
     }
@@ -105,34 +106,34 @@ impl Rig {
                 let message = format!("only {recorded} of {count} attempts ended, and none for {:?}", self.longest);
                 return Err(Failure::new(Code::Unexpected, message).into());
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Stops the pool when what runs has ended; what is left is the store, to be looked at and closed.
-    pub(super) async fn stop(self) -> Remains {
+    pub(super) async fn stop(self) -> StoppedPool {
         self.pool.stop(CancellationToken::new()).await;
-        Remains { store: self.store, _home: self.home }
+        StoppedPool { store: self.store, _home: self.home }
     }
 
     /// Stops the pool and what runs.
-    pub(super) async fn stop_at_once(self) -> Remains {
+    pub(super) async fn stop_at_once(self) -> StoppedPool {
         let at_once = CancellationToken::new();
         at_once.cancel();
         self.pool.stop(at_once).await;
-        Remains { store: self.store, _home: self.home }
+        StoppedPool { store: self.store, _home: self.home }
     }
 }
 
 /// A queue whose pool has stopped; its files are deleted when this is dropped.
-pub(super) struct Remains {
+pub(super) struct StoppedPool {
     pub(super) store: Arc<SqliteStore>,
     _home: TempDir,
 }
 
 /// A directory for a queue; deleted when it is dropped.
-pub(super) fn home(ground: &Path) -> anyhow::Result<TempDir> {
-    Ok(tempfile::Builder::new().prefix("queue-").tempdir_in(ground)?)
+pub(super) fn home(workspace: &Path) -> anyhow::Result<TempDir> {
+    Ok(tempfile::Builder::new().prefix("queue-").tempdir_in(workspace)?)
 }
 
 /// The queue in `home`, made where it is missing.

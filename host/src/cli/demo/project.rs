@@ -10,7 +10,7 @@ use crate::config::{self, Environment, Settings};
 /// A file of sales.
 const SALES: &str = include_str!("../../../../examples/data/sales.csv");
 
-const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that all of it ends within seconds.
+const SETTINGS: &str = r#"# The demo's settings: short limits and backoffs, so that all of it finished within seconds.
 
 [defaults]
 timeout = "10s"
@@ -35,11 +35,11 @@ max_attempts = 1
 "#;
 
 /// A directory that stays when the demo is over.
-pub(super) struct Stage {
+pub(super) struct DemoProject {
     dir: PathBuf,
 }
 
-impl Stage {
+impl DemoProject {
     /// Makes it below the system's temporary directory.
     pub(super) fn build() -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("jobq-demo-").tempdir()?.keep();
@@ -62,7 +62,7 @@ impl Stage {
         Ok(config::check(SETTINGS, "jobq.toml", &self.dir, &Environment::default())?)
     }
 
-    pub(super) fn say_what_to_try(&self) {
+    pub(super) fn print_next_steps(&self) {
         talk(format!(
             "\nEverything is in {dir}: mails in outbox/, reports in reports/, the queue in jobq.db.\n\
              Try, with jobq on your PATH:\n  \

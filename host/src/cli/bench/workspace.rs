@@ -14,13 +14,13 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where to work, for every bench.
 #[derive(Debug, clap::Args)]
-pub(super) struct Place {
+pub(super) struct WorkspaceArgs {
     /// Where to make the queue; it is deleted afterwards. Choose the disk you want to measure
     #[arg(long, default_value = ".")]
     dir: PathBuf,
 }
 
-impl Place {
+impl WorkspaceArgs {
     /// Does `work` in a fresh directory below this one, on a runtime like the daemon's, until it is done or somebody
     /// asks to stop. Children that `work` has started must end when it is dropped.
     ///
@@ -30,13 +30,13 @@ impl Place {
     where
         W: Future<Output = anyhow::Result<T>>,
     {
-        let ground = self.make()?;
+        let workspace = self.make()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
-        let done = runtime.block_on(until_interrupted(work(ground.path().to_owned())));
+        let done = runtime.block_on(until_interrupted(work(workspace.path().to_owned())));
         runtime.shutdown_timeout(LAST_WORDS);
-        let left = ground.path().display().to_string();
-        let closed = ground.close().with_context(|| format!("cannot delete `{left}`"));
+        let left = workspace.path().display().to_string();
+        let closed = workspace.close().with_context(|| format!("cannot delete `{left}`"));
         let done = done?;
         closed.map(|()| done)
     }
@@ -51,7 +51,7 @@ impl Place {
 }
 
 /// A fresh directory below `parent`.
-pub(super) fn corner(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn subdirectory(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let dir = parent.join(name);
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
     Ok(dir)

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::child::Child;
-use super::ground::corner;
+use super::child_process::ChildProcess;
+use super::workspace::subdirectory;
 use crate::cli::shipped::PLUGINS;
 
 /// A file must be untouched for longer than this before a daemon takes it.
@@ -22,7 +22,7 @@ pub(super) fn shipped() -> Vec<Plugin> {
 }
 
 /// A place for a daemon.
-pub(super) struct Home {
+pub(super) struct DaemonDir {
     dir: PathBuf,
     plugins: usize,
 }
@@ -35,12 +35,12 @@ pub(super) struct Started {
     pub(super) serving: Duration,
 }
 
-impl Home {
-    /// A directory below `ground` with default settings and these plugins.
-    pub(super) async fn make(ground: &Path, name: &str, plugins: &[Plugin]) -> anyhow::Result<Self> {
-        let dir = corner(ground, name)?;
+impl DaemonDir {
+    /// A directory below `workspace` with default settings and these plugins.
+    pub(super) async fn create(workspace: &Path, name: &str, plugins: &[Plugin]) -> anyhow::Result<Self> {
+        let dir = subdirectory(workspace, name)?;
         std::fs::write(dir.join("jobq.toml"), "")?;
-        let place = corner(&dir, "plugins")?;
+        let place = subdirectory(&dir, "plugins")?;
         for (name, wasm) in plugins {
             std::fs::write(place.join(format!("{name}.wasm")), wasm)?;
         }
@@ -54,20 +54,20 @@ impl Home {
     }
 
     /// Starts a daemon and waits until it is ready and all of its plugins serve.
-    pub(super) async fn start(&self) -> anyhow::Result<(Child, Started)> {
-        let mut daemon = Child::start(&self.dir, &["run"])?;
+    pub(super) async fn start(&self) -> anyhow::Result<(ChildProcess, Started)> {
+        let mut daemon = ChildProcess::start(&self.dir, &["run"])?;
         let [ready, serving] = daemon.await_lines([("jobq is ready", 1), ("` serves: ", self.plugins)]).await?;
         Ok((daemon, Started { ready, serving }))
     }
 
     /// Starts a daemon that has nothing to compile, because one before it has.
-    pub(super) async fn start_cached(&self) -> anyhow::Result<Child> {
+    pub(super) async fn start_cached(&self) -> anyhow::Result<ChildProcess> {
         self.start().await?.0.stop().await?;
         Ok(self.start().await?.0)
     }
 
     /// Deletes what was compiled.
-    pub(super) fn forget(&self) -> anyhow::Result<()> {
+    pub(super) fn clear_cache(&self) -> anyhow::Result<()> {
         Ok(std::fs::remove_dir_all(self.dir.join(".jobq"))?)
     }
 }

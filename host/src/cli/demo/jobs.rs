@@ -6,7 +6,7 @@ use crate::queue::{Due, Job, JobType, NewJob, Payload, Status};
 
 /// One job with its plan.
 #[derive(Clone, Debug)]
-pub(super) struct Role {
+pub(super) struct DemoJob {
     /// What it shows.
     pub(super) about: &'static str,
     /// The job.
@@ -17,9 +17,9 @@ pub(super) struct Role {
     pub(super) attempts: u32,
 }
 
-impl Role {
+impl DemoJob {
     /// Whether it ended as it must.
-    pub(super) fn is_as_planned(&self, job: &Job) -> bool {
+    pub(super) fn ended_as_expected(&self, job: &Job) -> bool {
         job.status == self.status && job.attempts == self.attempts
     }
 
@@ -40,24 +40,25 @@ impl Role {
 }
 
 /// Every job of the demo.
-pub(super) fn all() -> anyhow::Result<Vec<Role>> {
-    let mut roles = vec![
-        role("monthly totals", "process_csv", r#"{"path": "sales.csv", "format": "monthly"}"#)?.priority(10),
-        role("totals per category", "process_csv", r#"{"path": "sales.csv", "format": "category"}"#)?,
-        role("a path out of its directory", "process_csv", r#"{"path": "../jobq.toml", "format": "monthly"}"#)?
+pub(super) fn all() -> anyhow::Result<Vec<DemoJob>> {
+    let mut demo_jobs = vec![
+        demo_job("monthly totals", "process_csv", r#"{"path": "sales.csv", "format": "monthly"}"#)?.priority(10),
+        demo_job("totals per category", "process_csv", r#"{"path": "sales.csv", "format": "category"}"#)?,
+        demo_job("a path out of its directory", "process_csv", r#"{"path": "../jobq.toml", "format": "monthly"}"#)?
             .ends(Status::Dead, 1),
-        role("an HTML report", "generate_report", r#"{"path": "sales.csv", "title": "Sales"}"#)?,
-        role("scheduled 2 s ahead", "generate_report", r#"{"path": "sales.csv", "title": "Later"}"#)?
+        demo_job("an HTML report", "generate_report", r#"{"path": "sales.csv", "title": "Sales"}"#)?,
+        demo_job("scheduled 2 s ahead", "generate_report", r#"{"path": "sales.csv", "title": "Later"}"#)?
             .after(Duration::from_secs(2)),
-        role("fails twice, then succeeds", "flaky", r#"{"fail_times": 2, "message": "still warming up"}"#)?
+        demo_job("fails twice, then succeeds", "flaky", r#"{"fail_times": 2, "message": "still warming up"}"#)?
             .ends(Status::Completed, 3),
-        role("declared hopeless", "flaky", r#"{"then": "fatal", "message": "no such account"}"#)?.ends(Status::Dead, 1),
-        role("panics every time", "flaky", r#"{"then": "panic", "message": "index out of range"}"#)?
+        demo_job("declared hopeless", "flaky", r#"{"then": "fatal", "message": "no such account"}"#)?
+            .ends(Status::Dead, 1),
+        demo_job("panics every time", "flaky", r#"{"then": "panic", "message": "index out of range"}"#)?
             .ends(Status::Dead, 3),
-        role("cancelled before its time", "generate_report", r#"{"path": "sales.csv"}"#)?
+        demo_job("cancelled before its time", "generate_report", r#"{"path": "sales.csv"}"#)?
             .after(Duration::from_secs(3600))
             .ends(Status::Cancelled, 0),
-        role("loops for ever, is stopped", "flaky_loop", r#"{"then": "loop"}"#)?.ends(Status::Dead, 1),
+        demo_job("loops for ever, is stopped", "flaky_loop", r#"{"then": "loop"}"#)?.ends(Status::Dead, 1),
     ];
     let people = [
         ("ana", 5),
@@ -76,14 +77,14 @@ pub(super) fn all() -> anyhow::Result<Vec<Role>> {
             "subject": format!("Welcome, {name}"),
             "text": format!("Hello {name},\n\nthank you for signing up.\n"),
         });
-        roles.push(role("a welcome mail", "send_email", &payload.to_string())?.priority(priority));
+        demo_jobs.push(demo_job("a welcome mail", "send_email", &payload.to_string())?.priority(priority));
     }
     let wrong = r#"{"to": "not an address", "subject": "Hello", "text": "?"}"#;
-    roles.push(role("an address that is none", "send_email", wrong)?.ends(Status::Dead, 1));
-    Ok(roles)
+    demo_jobs.push(demo_job("an address that is none", "send_email", wrong)?.ends(Status::Dead, 1));
+    Ok(demo_jobs)
 }
 
-fn role(about: &'static str, job_type: &str, payload: &str) -> anyhow::Result<Role> {
+fn demo_job(about: &'static str, job_type: &str, payload: &str) -> anyhow::Result<DemoJob> {
     let job = NewJob::new(JobType::parse(job_type)?, Payload::parse(payload.to_owned(), usize::MAX)?);
-    Ok(Role { about, job, status: Status::Completed, attempts: 1 })
+    Ok(DemoJob { about, job, status: Status::Completed, attempts: 1 })
 }

@@ -11,7 +11,7 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 /// By how much the wall clock was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Jump {
-    /// Ahead.
+    /// Prefetch.
     Ahead(Duration),
     /// Back.
     Back(Duration),
