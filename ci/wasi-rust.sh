@@ -20,7 +20,7 @@ install_wasi_rust() {
     echo "installing ${missing[*]}" >&2
     [[ $EUID -eq 0 ]] || root=(sudo)
     "${root[@]}" apt-get update -qq
-    "${root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+    "${root[@]}" apt-get install -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # The variables, one a line, with which a plain `cargo build --target wasm32-wasip1` takes Debian's toolchain.

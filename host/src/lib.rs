@@ -9,9 +9,14 @@
 //! - [`config`]: `jobq.toml`, checked into the options of the others.
 //! - [`cli`]: the commands.
 
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
 pub mod config;
+#[cfg(feature = "daemon")]
 pub mod plugins;
 pub mod queue;
+#[cfg(feature = "daemon")]
 pub mod sandbox;
+#[cfg(feature = "daemon")]
 pub mod worker;

@@ -12,7 +12,7 @@ pub const SHORTEST_SECRET: usize = 8;
 /// Bytes of the longest secret.
 pub const LONGEST_SECRET: usize = 8 << 10;
 
-/// The most verbose levels at which a program may log these libraries, as directives for tracing's `EnvFilter`. At lower
+/// The most verbose levels at which a program may log these libraries, as directives for tracing's `Targets`. At lower
 /// levels they log the arguments of a guest's calls, including secrets.
 pub const LOG_BOUNDS: [&str; 2] = ["wasmtime_wasi=info", "wasmtime_wasi_http=info"];
 

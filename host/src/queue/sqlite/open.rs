@@ -103,7 +103,7 @@ fn connect(options: &QueueOptions, mode: OpenMode) -> Result<Connection, OpenErr
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
     let mut connection = Connection::open_with_flags(&options.database, flags)?;
-    if connection.is_readonly("main")? {
+    if connection.is_readonly(rusqlite::MAIN_DB)? {
         return Err(OpenError::ReadOnly { database: options.database.clone() });
     }
     let lock_wait = LockWait::to_open(options.busy_timeout);

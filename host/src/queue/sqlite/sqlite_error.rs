@@ -21,7 +21,7 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 
 /// Errors after which the file cannot be relied on.
 fn fatal(error: &rusqlite::Error, text: &str) -> Option<StoreError> {
-    match error.sqlite_extended_error_code()? {
+    match error.sqlite_error()?.extended_code {
         ffi::SQLITE_READONLY_DBMOVED => Some(StoreError::Gone(text.to_owned())),
         // A page of the log is missing.
         ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS => Some(StoreError::Corrupt(text.to_owned())),
