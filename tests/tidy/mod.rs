@@ -146,3 +146,35 @@ fn the_tests_of_the_invariants_exist() {
     let missing: Vec<_> = missing.collect();
     assert!(missing.is_empty(), "tests/INVARIANTS.md names tests that are not there: {missing:?}");
 }
+
+/// The file names in backticks of a table row, with `{a,b}` expanded.
+fn files_named(row: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for name in row.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") || name.ends_with('/')) {
+        match name.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?))) {
+            Some((head, (names, tail))) => files.extend(names.split(',').map(|name| format!("{head}{name}{tail}"))),
+            None => files.push(name.to_owned()),
+        }
+    }
+    files
+}
+
+#[test]
+fn the_files_that_the_architecture_names_exist() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("## Task → file").unwrap();
+    let (mut seen, mut missing) = (0, Vec::new());
+    for row in table.lines().filter(|line| line.starts_with("| ")) {
+        let mut directory = root();
+        for name in files_named(row) {
+            let candidates = [root().join("host/src").join(&name), root().join(&name), directory.join(&name)];
+            match candidates.iter().find(|path| path.exists()) {
+                Some(path) => directory = path.parent().unwrap().to_owned(),
+                None => missing.push(name),
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 60, "the table has moved: {seen} files");
+    assert!(missing.is_empty(), "ARCHITECTURE.md names files that don't exist: {missing:?}");
+}

@@ -181,3 +181,24 @@ async fn the_text_of_deleted_jobs_is_gone_from_the_files_and_the_database_shrink
     assert_eq!(integrity, "ok");
     assert!(store.complete(receipt(&kept), String::new(), vec![]).await.is_ok());
 }
+
+#[tokio::test]
+async fn the_text_of_jobs_deleted_by_hand_is_gone_from_the_files() {
+    const MARKER: &str = "personal-data-of-ada";
+    let file = File::new();
+    let store = file.store();
+    let payload = jobq::queue::Payload::parse(format!("\"{MARKER}\""), 1 << 20).unwrap();
+    let jobs = (0..20).map(|_| jobq::queue::NewJob { payload: payload.clone(), ..job("work") });
+    store.enqueue(jobs.collect()).await.unwrap();
+    assert!(hits(&file, MARKER) >= 20);
+    let selection = jobq::queue::Selection {
+        states: vec![jobq::queue::Status::Pending],
+        job_type: None,
+        older_than: None,
+        before: None,
+        limit: 100,
+    };
+    let selected = store.select(selection).await.unwrap();
+    let deleted = store.delete_many(selected.jobs, vec![jobq::queue::Status::Pending]).await.unwrap();
+    assert_eq!((deleted.deleted, hits(&file, MARKER)), (20, 0));
+}

@@ -276,7 +276,14 @@ impl Store for SqliteStore {
     }
 
     async fn delete_many(&self, jobs: Vec<JobRef>, from: Vec<Status>) -> Result<Deleted, StoreError> {
-        self.writer.write(BatchOrder::First, (jobs, from), |db, (jobs, from)| delete::delete_many(db, jobs, from)).await
+        let deleted = self
+            .writer
+            .write(BatchOrder::First, (jobs, from), |db, (jobs, from)| delete::delete_many(db, jobs, from))
+            .await?;
+        if deleted.deleted > 0 {
+            self.writer.truncate_log().await;
+        }
+        Ok(deleted)
     }
 
     async fn retry_many(
