@@ -8,10 +8,11 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::json;
 use tracing::Level;
 use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets};
@@ -196,7 +197,7 @@ impl Buffer {
     /// Returns when everything is written, or after `timeout`.
     fn await_written(&self, timeout: Duration) {
         let is_behind = |state: &mut State| state.writing || !state.waiting.is_empty();
-        _ = self.0.changed.wait_timeout_while(self.0.state(), timeout, is_behind);
+        _ = self.0.changed.wait_while_for(&mut self.0.state(), is_behind, timeout);
     }
 }
 
@@ -220,7 +221,7 @@ impl Write for &Buffer {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Writes lines for as long as the process lives.
@@ -236,7 +237,8 @@ impl Shared {
     /// Waits for lines and takes all of them. If lines were dropped after them, the last one is their count.
     fn next(&self) -> Vec<u8> {
         let nothing = |state: &mut State| state.waiting.is_empty() && state.dropped == 0;
-        let mut state = self.changed.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        self.changed.wait_while(&mut state, nothing);
         state.writing = true;
         let mut lines = std::mem::take(&mut state.waiting);
         if state.dropped > 0 {

@@ -9,8 +9,9 @@ use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -220,13 +221,14 @@ impl Shared {
     fn next(&self, sizes: &RangeInclusive<u64>) -> Option<LoadRequest> {
         let find = |queue: &Queue| smallest(queue.requests.iter().map(|request| request.fingerprint.len), sizes);
         let idle = |queue: &mut Queue| !queue.closed && find(queue).is_none();
-        let mut queue = self.changed.wait_while(self.queue(), idle).unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue();
+        self.changed.wait_while(&mut queue, idle);
         let at = find(&queue).filter(|_| !queue.closed)?;
         Some(queue.requests.swap_remove(at))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::cache::Cache;
@@ -102,13 +103,13 @@ impl Registry {
         let loader = Loader::start(options.dir.clone(), sandbox, Cache::open(&options.cache_dir), {
             let messages = Mutex::new(messages.clone());
             let messages = Arc::new(messages);
-            move |loaded| _ = lock(&messages).send(Message::Loaded(Box::new(loaded)))
+            move |loaded| _ = messages.lock().send(Message::Loaded(Box::new(loaded)))
         })?;
         let watch = Watch::new(options.dir.clone(), {
             let (messages, hinted) = (Mutex::new(messages.clone()), hinted.clone());
             move || {
                 if !hinted.swap(true, Ordering::AcqRel) {
-                    _ = lock(&messages).send(Message::Scan);
+                    _ = messages.lock().send(Message::Scan);
                 }
             }
         });
@@ -411,8 +412,4 @@ fn differs(old: &Table, new: &Table) -> bool {
 
 fn unit_of(source: &Source) -> Unit {
     (source.file.clone(), source.metering)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

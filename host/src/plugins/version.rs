@@ -1,9 +1,9 @@
 //! One loaded version of a plugin.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use crate::sandbox::Plugin;
+use parking_lot::Mutex;
 
 /// One loaded version of a plugin. An attempt keeps the version that it started with.
 pub struct Version {
@@ -31,7 +31,7 @@ impl Version {
 
     /// The plugin for the sandbox, to start an attempt of this type; counts the attempt.
     pub fn start(&self, job_type: &str) -> &Plugin {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts = self.attempts.lock();
         match attempts.get_mut(job_type) {
             Some(count) => *count += 1,
             None => _ = attempts.insert(job_type.to_owned(), 1),
@@ -46,6 +46,6 @@ impl Version {
 
     /// The number of attempts of this type that were started on it.
     pub fn attempts(&self, job_type: &str) -> u64 {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).get(job_type).copied().unwrap_or(0)
+        self.attempts.lock().get(job_type).copied().unwrap_or(0)
     }
 }

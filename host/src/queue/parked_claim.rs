@@ -4,9 +4,10 @@
 //! runs in the transaction that adds the job, which saves a commit and two thread switches.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{Claim, Claims, StoreError};
@@ -63,6 +64,6 @@ impl ParkedClaim {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

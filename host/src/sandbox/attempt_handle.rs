@@ -1,9 +1,9 @@
 //! A handle to a running attempt, shared by the guest's side and the caller's.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// A guest that was found computing at this many ticks is a long computation.
@@ -106,6 +106,6 @@ impl AttemptHandle {
     }
 
     fn output(&self) -> MutexGuard<'_, PendingOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.lock()
     }
 }

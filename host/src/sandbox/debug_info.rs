@@ -4,11 +4,11 @@
 //! This module reads it once per trap, on a separate thread and with limits, because the file may be hostile.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian};
+use parking_lot::Mutex;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
 
 /// Larger debug information is ignored. An optimised Rust handler has 0.3 MiB, an unoptimised one 4 MiB.
@@ -82,7 +82,7 @@ impl DebugInfo {
     /// Only the line tables are read. The function tree would also show inlined functions, but a hostile file can nest
     /// them without end.
     pub(super) fn locations(&self, addresses: &[Address], is_wanted: impl Fn() -> bool) -> Vec<Option<String>> {
-        let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.one_at_a_time.lock();
         if !is_wanted() {
             return Vec::new();
         }

@@ -3,8 +3,9 @@
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tokio::sync::Semaphore;
@@ -119,7 +120,7 @@ impl Sandbox {
         if let Some(pool) = cell.get() {
             return Ok(pool);
         }
-        let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        let _creating = self.creating.lock();
         if let Some(pool) = cell.get() {
             return Ok(pool);
         }

@@ -1,9 +1,10 @@
 //! What a guest writes: split into lines, limited, and passed on to the attempt's handle.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytesize::ByteSize;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::attempt_handle::{AttemptHandle, Line, Source};
 use super::call::Kind;
@@ -154,7 +155,7 @@ impl Output {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

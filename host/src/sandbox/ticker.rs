@@ -1,11 +1,12 @@
 //! The epoch ticker that interrupts guests. It has its own thread, so that no guest can block it, and sleeps while no guest runs.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use wasmtime::{Engine, EngineWeak};
 
 /// How often each running guest calls its epoch callback.
@@ -42,7 +43,7 @@ impl Ticker {
     }
 
     pub(super) fn add(&self, engine: &Engine) {
-        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+        self.shared.engines.lock().push(engine.weak());
     }
 
     /// Keeps the ticker running until the returned guard is dropped.
@@ -73,7 +74,7 @@ fn tick(shared: &Shared) {
     let mut idle = 0;
     while !shared.closed.load(Ordering::SeqCst) {
         thread::sleep(TICK);
-        for engine in shared.engines.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for engine in shared.engines.lock().iter() {
             if let Some(engine) = engine.upgrade() {
                 engine.increment_epoch();
             }

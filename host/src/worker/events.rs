@@ -5,10 +5,11 @@
 //! alike events is limited per type and second, see [`LogLimit`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::Level;
 use tracing::field::{DisplayValue, display};
@@ -154,7 +155,7 @@ impl JobEvents {
 
     /// Logs the counts of suppressed events.
     pub(super) fn log_suppressed(&self) {
-        let suppressed = lock(&self.limit).take_suppressed();
+        let suppressed = self.limit.lock().take_suppressed();
         for ((kind, job_type), jobs) in suppressed {
             let job_type = job_type.as_str();
             match kind {
@@ -178,7 +179,7 @@ impl JobEvents {
     }
 
     fn admit(&self, kind: Kind, job_type: &JobType) -> bool {
-        let admission = lock(&self.limit).admit((kind, job_type.clone()), Instant::now());
+        let admission = self.limit.lock().admit((kind, job_type.clone()), Instant::now());
         if admission == Admission::Suppress {
             self.suppressed.notify_one();
         }
@@ -186,7 +187,7 @@ impl JobEvents {
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<(JobRef, i64), Running>> {
-        lock(&self.running)
+        self.running.lock()
     }
 
     /// The running attempts, the longest first: "2 running attempts: `spin` 0193… for 12s, …". `None` if there are none.
@@ -225,10 +226,6 @@ pub(super) async fn report_waiting(events: Arc<JobEvents>) {
 
 fn key(lease: &Lease) -> (JobRef, i64) {
     (lease.job, lease.token)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The first characters of a digest, as `jobq plugin list` shows it.

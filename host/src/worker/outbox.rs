@@ -1,9 +1,10 @@
 //! The jobs that a running guest enqueues: checked when it asks, added to the queue when its attempt completes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::JobTypes;
 use crate::queue::{Due, Id, JobType, Key, Lease, NewJob, Payload, Store};
@@ -24,14 +25,14 @@ impl Outbox {
 
     /// Takes the jobs enqueued so far.
     pub(super) fn take(&self) -> Vec<NewJob> {
-        std::mem::take(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.jobs.lock())
     }
 
     /// The id of the unfinished job with this key: another follow-up of this attempt, or one in the queue.
     /// The running job doesn't count, because its key is free once its follow-ups are added.
     async fn holder(&self, key: &Key) -> Option<Id> {
         let own = |jobs: &Vec<NewJob>| jobs.iter().find(|job| job.key.as_ref() == Some(key)).map(|job| job.id.clone());
-        if let Some(id) = own(&self.jobs.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(id) = own(&self.jobs.lock()) {
             return Some(id);
         }
         let holder = self.store.holder(key.as_str(), Some(self.lease.clone())).await;
@@ -73,7 +74,7 @@ impl FollowUps for Outbox {
             return Ok(holder.to_string());
         }
         let id = job.id.to_string();
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        self.jobs.lock().push(job);
         Ok(id)
     }
 }

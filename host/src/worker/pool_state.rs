@@ -1,10 +1,11 @@
 //! The state that the tasks of a pool share.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -86,7 +87,7 @@ impl PoolState {
     }
 
     pub(super) fn leases(&self) -> MutexGuard<'_, Leases<Arc<AttemptHandle>>> {
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.leases.lock()
     }
 
     /// Ends the pool if `error` means that nothing it writes is kept.

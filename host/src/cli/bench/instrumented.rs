@@ -1,11 +1,12 @@
 //! Handlers that measure what happens between pool and sandbox: when the first instruction of a guest ran (the guest logs
 //! before it does anything else), and how many guests run at once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::workload::Workload;
@@ -74,7 +75,7 @@ impl InstrumentedHandlers {
 
 impl Measurements {
     fn times(&self) -> MutexGuard<'_, Vec<Duration>> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+        self.times.lock()
     }
 }
 

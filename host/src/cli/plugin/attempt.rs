@@ -1,11 +1,12 @@
 //! One attempt without a queue: the same sandbox, limits and grants as in the daemon. Follow-ups are listed, not enqueued.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -339,7 +340,7 @@ struct Collected {
 
 impl Collected {
     fn take(&self) -> Vec<RequestedJob> {
-        let jobs = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        let jobs = std::mem::take(&mut *self.jobs.lock());
         jobs.into_iter().map(RequestedJob::from).collect()
     }
 }
@@ -348,7 +349,7 @@ impl Collected {
 impl FollowUps for Collected {
     async fn enqueue(&self, job: FollowUp) -> Result<String, FollowUpError> {
         let job = self.rules.follow_up(job)?;
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         if let Some(holder) = jobs.iter().find(|other| job.key.is_some() && other.key == job.key) {
             return Ok(holder.id.to_string());
         }

@@ -6,12 +6,13 @@
 //! and slows others down only by its use of the disk.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, InterruptHandle, Result};
 use tokio::sync::oneshot;
 
@@ -65,7 +66,7 @@ impl Checkpointer {
 
     /// Hands the thread a task, without waiting for it.
     pub(super) fn submit(&self, task: CheckpointTask) {
-        if let Some(tasks) = &*lock(&self.tasks) {
+        if let Some(tasks) = &*self.tasks.lock() {
             // The thread logged an error before it ended.
             let _ = tasks.send(task);
         }
@@ -86,11 +87,11 @@ impl Checkpointer {
 
     /// Stops the thread, in the middle of a task if need be. The next process that opens the file does the rest.
     pub(super) fn close(&self) {
-        lock(&self.tasks).take();
-        if let Some(interrupt) = &*lock(&self.interrupt) {
+        self.tasks.lock().take();
+        if let Some(interrupt) = &*self.interrupt.lock() {
             interrupt.interrupt();
         }
-        let thread = lock(&self.thread).take();
+        let thread = self.thread.lock().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the checkpoint thread panicked");
         }
@@ -118,7 +119,7 @@ impl CheckpointLoop {
 
     fn perform(&self, task: CheckpointTask) -> Result<(), StoreError> {
         let connection = open::checkpointer(self.files.database())?;
-        *lock(&self.interrupt) = Some(connection.get_interrupt_handle());
+        *self.interrupt.lock() = Some(connection.get_interrupt_handle());
         let done = match task {
             CheckpointTask::Checkpoint => self.checkpoint(&connection),
             CheckpointTask::Truncate(reply) => {
@@ -129,7 +130,7 @@ impl CheckpointLoop {
             }
             CheckpointTask::Examine { resized } => self.examine(&connection, resized),
         };
-        lock(&self.interrupt).take();
+        self.interrupt.lock().take();
         done
     }
 
@@ -194,8 +195,4 @@ impl CheckpointLoop {
 
 fn measure(connection: &Connection, sql: &str) -> Result<WalSize> {
     connection.prepare_cached(sql)?.query_row([], WalSize::read)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,9 +3,9 @@
 //! A call ends after a few milliseconds, so that other commands don't wait long behind it. The next call continues where it
 //! stopped, so that jobs kept by a foreign key of the application don't hold up the others.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Result, params};
 
 use super::foreign_keys::Referrers;
@@ -182,6 +182,6 @@ impl CleanerState {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

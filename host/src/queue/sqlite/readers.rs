@@ -3,10 +3,11 @@
 //! They run on their own threads. Guests that read from a dead file system can block all threads of the runtime, and
 //! renewing leases needs reads.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Result};
 use tokio::sync::oneshot;
 
@@ -60,7 +61,7 @@ impl Readers {
                 let _ = reply.send(reader.read(read));
             }
         });
-        match lock(&self.calls).as_ref().map(|calls| calls.send(call)) {
+        match self.calls.lock().as_ref().map(|calls| calls.send(call)) {
             Some(Ok(())) => {}
             _ => return Err(StoreError::Closed),
         }
@@ -69,13 +70,13 @@ impl Readers {
 
     /// Finishes the reads that are queued. Later ones fail.
     pub(super) async fn close(&self) {
-        lock(&self.calls).take();
+        self.calls.lock().take();
         while self.ended.lock().await.recv().await.is_some() {}
     }
 }
 
 fn next(waiting: &Mutex<Receiver<Call>>) -> Option<Call> {
-    lock(waiting).recv().ok()
+    waiting.lock().recv().ok()
 }
 
 /// A thread and its connection, which is opened on first use and again after an error.
@@ -103,8 +104,4 @@ fn snapshot<T>(session: &Session<'_>, read: impl FnOnce(&Session<'_>) -> Result<
     let answer = read(session);
     session.execute("ROLLBACK", [])?;
     answer
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,12 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::oneshot;
@@ -80,7 +81,7 @@ impl ChangeWatcher {
         intervals: PollIntervals,
     ) -> Result<ChangeCursor, StoreError> {
         let (reply, received) = oneshot::channel();
-        match lock(&self.requests).as_ref().map(|requests| requests.send(WaitRequest { since, intervals, reply })) {
+        match self.requests.lock().as_ref().map(|requests| requests.send(WaitRequest { since, intervals, reply })) {
             Some(Ok(())) => self.wake_thread(),
             _ => return Err(StoreError::Closed),
         }
@@ -89,9 +90,9 @@ impl ChangeWatcher {
 
     /// Ends the thread and its connection.
     pub(super) async fn close(&self) {
-        lock(&self.requests).take();
+        self.requests.lock().take();
         self.wake_thread();
-        let Some(thread) = lock(&self.thread).take() else { return };
+        let Some(thread) = self.thread.lock().take() else { return };
         if !matches!(tokio::task::spawn_blocking(|| thread.join()).await, Ok(Ok(()))) {
             tracing::error!("the change watcher panicked");
         }
@@ -105,7 +106,7 @@ impl ChangeWatcher {
 
 impl Drop for ChangeWatcher {
     fn drop(&mut self) {
-        lock(&self.requests).take();
+        self.requests.lock().take();
         self.wake_thread();
     }
 }
@@ -247,8 +248,4 @@ impl WatchLoop {
             let _ = request.reply.send(answer.clone());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

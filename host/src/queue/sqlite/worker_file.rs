@@ -7,12 +7,12 @@
 //! After the header there is a note for each attempt whose guest was started and whose end was not written. A note is one
 //! write into the page cache: it takes about a microsecond and survives the process, though not the machine.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The first line. It changes with the version of the format.
 const FIRST_LINE: &str = "jobq worker file, version 1";
@@ -158,7 +158,7 @@ impl WorkerFile {
     }
 
     fn slots(&self) -> MutexGuard<'_, NoteSlots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 }
 

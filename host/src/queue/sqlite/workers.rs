@@ -9,12 +9,13 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use super::table_name::TableName;
 use super::worker_file::{Attempt, EMPTY_FILE, FoundFile, Header, Notes, WorkerFile};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The kernel's boot id: the same in all containers, new after each restart.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -199,11 +200,11 @@ impl Workers {
     }
 
     fn own(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<WorkerFile>>> {
-        self.own.read().unwrap_or_else(PoisonError::into_inner)
+        self.own.read()
     }
 
     fn own_mut(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<WorkerFile>>> {
-        self.own.write().unwrap_or_else(PoisonError::into_inner)
+        self.own.write()
     }
 }
 

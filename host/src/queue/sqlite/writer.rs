@@ -7,11 +7,12 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
@@ -78,7 +79,7 @@ struct Shared {
 
 impl Shared {
     fn parked(&self) -> MutexGuard<'_, Option<ParkedClaim>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.parked.lock()
     }
 }
 
@@ -171,7 +172,7 @@ impl WriterThread {
     pub(super) async fn close(&self) {
         // Fails if the thread has already ended.
         let _ = self.inbox.send(Message::Close);
-        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let thread = self.thread.lock().take();
         let Some(thread) = thread else { return };
         if !matches!(tokio::task::spawn_blocking(|| thread.join()).await, Ok(Ok(()))) {
             tracing::error!("the writer thread panicked");

@@ -1,12 +1,13 @@
 //! The rules for the requests of one attempt, and the log lines about those that are denied.
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::sandbox::denials::table_of;
 use crate::sandbox::origin::{HttpGrant, Origin};
 use crate::sandbox::output::Output;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Lines about denied requests in the log of one attempt; a guest may try in a loop.
 const MAX_LINES: usize = 20;
@@ -98,13 +99,13 @@ impl HttpPolicy {
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<Origin>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Adds a warning to the log of the attempt, each only once.
     pub(super) fn log(&self, message: impl Display) {
         let message = message.to_string();
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         if logged.len() < MAX_LINES && !logged.contains(&message) {
             self.output.warn(message.clone());
             logged.push(message);
