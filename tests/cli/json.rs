@@ -78,6 +78,7 @@ fn every_documented_object_has_the_keys_that_are_printed() {
     add("Dry run", one(&home, &["retry", "--status", "cancelled", "--dry-run"]));
     add("Retried jobs", one(&home, &["retry", "--status", "cancelled"]));
     add("Cancelled jobs", one(&home, &["cancel", "--all"]));
+    add("Jobs deleted by a filter", one(&home, &["delete", "--status", "cancelled", "--type", "report"]));
     add("Deleted jobs", one(&home, &["cleanup"]));
     let demo = home.jobq(&["demo", "-o", "ndjson"]);
     add("Demo job", serde_json::from_str(demo.stdout.lines().next().unwrap()).unwrap());

@@ -73,7 +73,7 @@ fn a_job_of_a_killed_daemon_runs_again_at_once_despite_its_lease() {
     await_lost(&home, &id, 1);
     let job = home.await_status(&id, "running");
     let lost = &job["attempts_log"][0];
-    assert_eq!((lost["number"].as_i64(), job["attempts"].as_i64()), (Some(1), Some(1)));
+    assert_eq!((lost["attempt"].as_i64(), job["attempts"].as_i64()), (Some(1), Some(1)));
     assert!(lost["error"].as_str().unwrap().contains("died"), "{job}");
     assert!(job["lease"].as_i64() > left["lease"].as_i64(), "the token only grows");
     assert_eq!(home.show(&unrelated)["status"], "pending");

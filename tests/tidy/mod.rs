@@ -169,6 +169,7 @@ fn the_files_that_the_architecture_names_exist() {
         for name in files_named(row) {
             let candidates = [root().join("host/src").join(&name), root().join(&name), directory.join(&name)];
             match candidates.iter().find(|path| path.exists()) {
+                Some(path) if path.is_dir() => directory = path.clone(),
                 Some(path) => directory = path.parent().unwrap().to_owned(),
                 None => missing.push(name),
             }

@@ -24,7 +24,8 @@ pub(super) const USAGE: &str = "jobq cancel <ID>...\n       jobq cancel <--statu
 /// The states of jobs that can be cancelled.
 pub(super) const FROM: &[Status] = &[Status::Pending, Status::Running, Status::Failed];
 
-const VERB: Verb = Verb { name: "cancel", done: "cancelled", default: FROM, takes_keys: false };
+const VERB: Verb =
+    Verb { name: "cancel", done: "cancelled", default: FROM, takes_keys: false, keeps_referenced: false };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -30,6 +30,7 @@ const VERB: Verb = Verb {
     done: "deleted",
     default: &[Status::Completed, Status::Dead, Status::Cancelled],
     takes_keys: false,
+    keeps_referenced: true,
 };
 
 #[derive(Debug, clap::Args)]

@@ -66,6 +66,8 @@ pub(super) struct Verb {
     pub(super) default: &'static [Status],
     /// Whether a job takes its key again.
     pub(super) takes_keys: bool,
+    /// Whether jobs are kept that a foreign key refers to.
+    pub(super) keeps_referenced: bool,
 }
 
 /// The result of one batch, or the sum of several.
@@ -151,9 +153,12 @@ impl Which {
         for obstacle in &sum.obstacles {
             talk(format!("left {} alone: {obstacle}", jobs(sum.kept)));
         }
-        let mut object = json!({ verb.done: sum.changed, "changed_meanwhile": sum.gone, "kept": sum.kept });
+        let mut object = json!({ verb.done: sum.changed, "changed_meanwhile": sum.gone });
         if verb.takes_keys {
             object["key_taken"] = sum.key_taken.into();
+        }
+        if verb.keeps_referenced {
+            object["kept"] = sum.kept.into();
         }
         output::one(context.format(), &object, || format!("{} {}", verb.done, jobs(sum.changed)))?;
         Ok(Code::Ok)

@@ -24,7 +24,8 @@ pub(super) const USAGE: &str = "jobq retry <ID>...\n       jobq retry <--status 
 /// The states of jobs that can be retried.
 pub(super) const FROM: &[Status] = &[Status::Failed, Status::Dead, Status::Cancelled];
 
-const VERB: Verb = Verb { name: "retry", done: "retried", default: &[Status::Dead], takes_keys: true };
+const VERB: Verb =
+    Verb { name: "retry", done: "retried", default: &[Status::Dead], takes_keys: true, keeps_referenced: false };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
