@@ -53,10 +53,7 @@ mod tests {
                 r#"{"path": "a.csv", "format": "weekly"}"#,
                 "bad payload at `format`: unknown variant `weekly`, expected `monthly` or `category` at line 1 column 36",
             ),
-            (
-                r#"{"path": "a.csv", "fromat": "monthly"}"#,
-                "bad payload: missing field `format` at line 1 column 38",
-            ),
+            (r#"{"path": "a.csv", "fromat": "monthly"}"#, "bad payload: missing field `format` at line 1 column 38"),
             (
                 r#"{"path": "../a.csv", "format": "monthly"}"#,
                 r#"bad payload at `path`: "../a.csv" leads out of /data at line 1 column 19"#,
