@@ -40,7 +40,7 @@ pub(super) struct Which {
     /// The same as an instant: RFC 3339, or a local date and time such as "2026-12-01 03:00"
     #[arg(long, value_name = "TIME", value_parser = parse::instant, conflicts_with = "ids", help_heading = "Instead of ids")]
     before: Option<Timestamp>,
-    /// Every job that is taken without `--status`; required if nothing else says which
+    /// All jobs in the states that this command takes by default; required if there is no other filter
     #[arg(long, conflicts_with = "ids", help_heading = "Instead of ids")]
     all: bool,
     /// At most this many: those that ended first, or are due first

@@ -107,9 +107,14 @@ pub(super) fn short_digest(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// The first line of a text that says something, as a cell of at most `most` characters.
+/// The first line with text, as a cell of at most `most` characters. A line that ends in a colon, as in the message of a Rust
+/// panic, is joined with the next.
 pub(super) fn first_line(text: &str, most: usize) -> String {
-    cell(text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(), most)
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match lines.next().unwrap_or_default() {
+        line if line.ends_with(':') => cell(format!("{line} {}", lines.next().unwrap_or_default()).trim_end(), most),
+        line => cell(line, most),
+    }
 }
 
 /// A large number in three digits: `950`, `12.3k`, `4.56M`.

@@ -1,4 +1,4 @@
-//! What `jobq run` needs of the machine: a database that it can write, and memory for its slots.
+//! What `jobq run` needs from the machine: a database that it can write, and memory for its slots.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use super::memory_limit::{self, MemoryLimit};
 /// The first bytes of every SQLite file.
 const HEADER: &[u8] = b"SQLite format 3\0";
 
-/// Why the database cannot be used, as a sentence; `None` if it can. Really writes a file beside it, as SQLite does.
+/// Why the database cannot be used, as a sentence; `None` if it can. Actually creates a file beside it, as SQLite does.
 pub(super) fn database_obstacle(database: &Path) -> Option<String> {
     let dir = database.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (database, shown_dir) = (database, dir.display());

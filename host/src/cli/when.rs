@@ -21,7 +21,7 @@ pub(super) fn both(at: Timestamp, now: Timestamp) -> String {
     format!("{at} ({})", relative(at, now))
 }
 
-/// The instant of a job that matters in its state: when it is due, since when it runs, when it ended.
+/// The time that matters for the job's state: when it is due, when it started or when it ended.
 pub(super) fn of_job(job: &Job, now: Timestamp) -> String {
     of_summary(&JobSummary::from(job), now)
 }

@@ -24,7 +24,7 @@ pub struct Settings {
     pub plugins: plugins::PluginOptions,
     /// Where to find the secrets of the types. Only [`with_secrets`](Self::with_secrets) adds them to the grants.
     pub secrets: Vec<SecretSource>,
-    /// What is worth knowing about these settings although it is not wrong, one line each.
+    /// Warnings that aren't errors, one per line.
     pub notes: Vec<String>,
 }
 

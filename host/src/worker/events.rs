@@ -233,10 +233,15 @@ fn short(digest: Option<Digest>) -> Option<DisplayValue<String>> {
     digest.map(|digest| display(digest.to_string().chars().take(12).collect()))
 }
 
-/// The first line with text, without characters that control a terminal, cut to [`MAX_TEXT`].
+/// The first line with text, without characters that control a terminal, cut to [`MAX_TEXT`]. A line that ends in a colon, as
+/// in the message of a Rust panic, is joined with the next.
 fn one_line(text: &str) -> String {
     let is_blank = |c: char| c.is_whitespace() || c.is_control() || changes_direction(c);
-    let line = text.lines().map(|line| line.trim_matches(is_blank)).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut lines = text.lines().map(|line| line.trim_matches(is_blank)).filter(|line| !line.is_empty());
+    let mut line = lines.next().unwrap_or_default().to_owned();
+    if line.ends_with(':') {
+        line = [&line, lines.next().unwrap_or_default()].join(" ");
+    }
     let mut short: String = line.chars().take(MAX_TEXT).map(|c| if is_blank(c) { ' ' } else { c }).collect();
     if line.chars().nth(MAX_TEXT).is_some() {
         short.push('…');

@@ -35,9 +35,9 @@ pub(super) struct PoolState {
     pub(super) fatal: OnceLock<StoreError>,
     /// Cancelled when there is such an error.
     pub(super) queue_lost: CancellationToken,
-    /// Cancelled when the dispatcher shall find out whether anything is left to do.
+    /// Cancelled to ask the dispatcher to check whether any work is left.
     pub(super) drain_requested: CancellationToken,
-    /// Cancelled when nothing is left.
+    /// Cancelled when no work is left.
     pub(super) drained: CancellationToken,
     /// The name in the `worker` column. Each start has a new one: a restarted daemon doesn't own its predecessor's jobs.
     pub(super) worker: WorkerName,

@@ -167,7 +167,7 @@ impl CheckpointLoop {
 
     /// Checks a file that something other than SQLite wrote to.
     fn examine(&self, connection: &Connection, resized: bool) -> Result<(), StoreError> {
-        tracing::warn!("something other than SQLite wrote to the database file: checking all of it");
+        tracing::info!("the database file changed without a visible checkpoint: checking its integrity");
         let found: String = connection.query_row(INTEGRITY_CHECK, [], |row| row.get(0))?;
         if found != "ok" {
             return Err(StoreError::Corrupt(format!("something other than SQLite wrote to it: {found}")));

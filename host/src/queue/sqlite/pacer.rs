@@ -1,4 +1,4 @@
-//! How long the writer leaves the lock free for other processes. Decides, does nothing.
+//! How long the writer leaves the lock free for other processes. Only computes the pause; the writer does the waiting.
 //!
 //! SQLite does not show that a process waits for its lock, and a waiting process polls only at 1, 2, 5, 10, 15, 20, 25 ms
 //! and so on. What counts is the share of time in which the lock is free. So, while others write, there is a pause after
