@@ -20,16 +20,13 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::private::private_dir;
+use super::private::{EXTENSIONS, private_dir};
 
 /// How long an unused entry is kept, so that going back to an earlier version needs no compilation.
 const KEPT: Duration = Duration::from_secs(14 * 86_400);
 
 /// The size of all entries together. One version of a Python handler has 37 MiB.
 const MAX_BYTES: u64 = 1 << 30;
-
-/// The extensions of our files.
-const EXTENSIONS: [&str; 3] = ["cwasm", "sha256", "tmp"];
 
 /// Bytes written to see whether the directory has room.
 static PROBE: [u8; 64 << 10] = [0; 64 << 10];

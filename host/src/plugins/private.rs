@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+/// The extensions of the files of the cache.
+pub(super) const EXTENSIONS: [&str; 3] = ["cwasm", "sha256", "tmp"];
+
 /// Why a directory can't be trusted.
 #[derive(Debug, Error)]
 pub(super) enum NotPrivate {
@@ -24,6 +27,11 @@ pub(super) enum NotPrivate {
         path.display()
     )]
     Replaceable { path: PathBuf, how: &'static str },
+    #[error(
+        "`{}` is readable by others and holds other files, such as `{}`; set `plugins.cache_dir` to a directory of its own",
+        path.display(), file.display()
+    )]
+    Shared { path: PathBuf, file: PathBuf },
     #[error("{}", foreign(path, owner, *is_root))]
     Foreign { path: PathBuf, owner: String, is_root: bool },
 }
@@ -55,6 +63,9 @@ pub(super) fn private_dir(dir: &Path) -> Result<PathBuf, NotPrivate> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
     let meta = fs::metadata(dir)?;
+    if !meta.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory).into());
+    }
     if meta.uid() != user.uid {
         return Err(user.foreign(dir, meta.uid()));
     }
@@ -66,9 +77,24 @@ pub(super) fn private_dir(dir: &Path) -> Result<PathBuf, NotPrivate> {
     user.check_parents(&written)?;
     user.check_parents(&real)?;
     if meta.mode() & 0o077 != 0 {
+        if let Some(file) = file_of_others(&real)? {
+            return Err(NotPrivate::Shared { path: real, file });
+        }
         fs::set_permissions(&real, fs::Permissions::from_mode(0o700))?;
     }
     Ok(real)
+}
+
+/// A file that no cache of ours has. Its directory serves other purposes too, so its mode must not change.
+fn file_of_others(dir: &Path) -> io::Result<Option<PathBuf>> {
+    let is_ours = |path: &Path| path.extension().is_some_and(|found| EXTENSIONS.iter().any(|ours| found == *ours));
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if !is_ours(&path) {
+            return Ok(path.file_name().map(PathBuf::from));
+        }
+    }
+    Ok(None)
 }
 
 /// The current user, and the users and groups of this machine.
@@ -160,6 +186,19 @@ mod tests {
         let dir = with_mode(0o755);
         private_dir(dir.path()).unwrap();
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_directory_or_file_that_serves_another_purpose_keeps_its_mode() {
+        let dir = with_mode(0o755);
+        let file = dir.path().join("index.html");
+        fs::write(&file, "").unwrap();
+        let refused = private_dir(dir.path()).unwrap_err().to_string();
+        assert!(refused.contains("holds other files, such as `index.html`"), "{refused}");
+        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o755);
+        let mode = fs::metadata(&file).unwrap().mode();
+        assert!(private_dir(&file).is_err());
+        assert_eq!(fs::metadata(&file).unwrap().mode(), mode);
     }
 
     #[test]

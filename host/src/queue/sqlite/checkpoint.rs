@@ -21,6 +21,9 @@ use super::open;
 use super::wal::{CHECKPOINT, MEASURE, TRUNCATE, WalSize};
 use crate::queue::StoreError;
 
+/// The size of the database in bytes, with what is only in the log.
+const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+
 /// Returns the first inconsistency, or `ok`. Reads the whole file. Rows older than a constraint are no damage, so the
 /// connection ignores constraints.
 const INTEGRITY_CHECK: &str = "PRAGMA integrity_check(1)";
@@ -172,11 +175,28 @@ impl CheckpointLoop {
         if found != "ok" {
             return Err(StoreError::Corrupt(format!("something other than SQLite wrote to it: {found}")));
         }
-        if resized {
+        if resized && !self.has_size_of_a_checkpoint(connection)? {
             return Err(StoreError::Gone(self.files.database().display().to_string()));
         }
-        tracing::info!("the database is sound; only the modification time of its file changed");
+        tracing::info!("the database is sound");
         Ok(())
+    }
+
+    /// Whether the file is as large as a complete checkpoint leaves it: another process may have made one that the log no longer
+    /// shows. A copy of another database is not. Repeated, because the size may change between the two looks.
+    fn has_size_of_a_checkpoint(&self, connection: &Connection) -> Result<bool, StoreError> {
+        for _ in 0..TRUNCATE_TRIES {
+            let expected: u64 = connection.query_row(SIZE, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
+            let size =
+                std::fs::metadata(self.files.database()).map_err(|error| StoreError::Failed(error.to_string()))?.len();
+            if size == expected {
+                return Ok(true);
+            }
+            if self.is_closed_within(TRUNCATE_PAUSE) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Sleeps for `pause`. Returns early, with `true`, when the handle is closed.
